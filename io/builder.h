@@ -1,0 +1,87 @@
+/*
+ * io/builder.h - edges in any order in, a store with both directions sorted out, bounded memory.
+ *
+ * Flow     importers, generators -> [builder] -> container
+ * Owns     sort memory, run files in the scratch folder, the container being written
+ * Lends    nothing
+ * Thread   one caller; sorting and merging use all threads inside
+ * Fails    GNN_EDATA an id out of range; GNN_EIO scratch or disk full; GNN_EOS memory
+ *
+ * External sort: batches that fit the budget are radix-sorted by (source, destination) and by
+ * (destination, source), spilled as runs, merged straight into the arrays. The peak of memory
+ * does not depend on the number of edges. Edges keep input order among equals.
+ */
+#ifndef GNN_IO_BUILDER_H
+#define GNN_IO_BUILDER_H
+
+#include "io/container.h"
+
+struct gnn_builder;
+
+/* A batch of edges as an importer hands it over; arrays are borrowed for the call. */
+struct gnn_edges {
+	const uint64_t *src;
+	const uint64_t *dst;
+	const float    *weight; /* NULL: no weights */
+	uint64_t        count;
+};
+
+/*
+ * A matrix that is read once, row after row: features, or multi-label rows. `read` fills `to` with
+ * the next `rows` rows, already of `dtype`, C order; rows are asked for in order, to the end.
+ */
+struct gnn_rows_source {
+	uint64_t       rows;
+	uint64_t       cols;
+	enum gnn_dtype dtype; /* as stored: f32 f16 bf16 u8; i64 for labels */
+	int          (*read)(struct gnn_rows_source *s, uint64_t rows, void *to);
+	void         (*close)(struct gnn_rows_source *s); /* NULL is fine as a source */
+};
+
+struct gnn_builder_opts {
+	const char *out_path;
+	const char *scratch;      /* folder for runs; NULL: beside the output */
+	uint64_t    memory_bytes; /* for sorting, all of it */
+	uint32_t    threads;
+	bool        weighted;
+	bool        undirected;   /* adds the reverse of every listed edge but self-loops */
+	bool        dedup;        /* of equal (source, destination) the first listed stays; after
+	                             undirected */
+	bool        remap;        /* compacts the ids, ascending; keeps external_id */
+	enum gnn_dio_engine engine;
+};
+
+/* What the store shall hold beside the topology. NULL where absent. */
+struct gnn_builder_parts {
+	uint64_t                vertices_min; /* --vertices, rows of features and labels: the largest */
+	struct gnn_rows_source *features;
+	struct gnn_rows_source *labels;
+	const uint64_t         *split[3];     /* rows; external ids with remap are mapped by the caller */
+	uint64_t                split_count[3];
+	const char             *provenance;   /* JSON */
+};
+
+struct gnn_build_report {
+	uint64_t edges_read, edges_stored, self_loops, loop_vertices, duplicates, isolated;
+	uint64_t vertices;
+	uint64_t max_in_degree, max_out_degree;
+	uint64_t run_count;
+	uint64_t scratch_bytes; /* written to runs */
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_builder_create (struct gnn_builder **out, const struct gnn_builder_opts *o);
+int  gnn_builder_add    (struct gnn_builder *b, const struct gnn_edges *e);
+/* Ends the edges. Known from here on: the number of vertices, and with remap external ids. */
+int  gnn_builder_seal   (struct gnn_builder *b, uint64_t vertices_min, uint64_t *vertices);
+/* Remap: row of an external id, GNN_EOF if the id occurs in no edge; ids may come in any order. */
+int  gnn_builder_row_of (struct gnn_builder *b, uint64_t external, uint64_t *row);
+/* Writes and publishes the store. */
+int  gnn_builder_finish (struct gnn_builder *b, const struct gnn_builder_parts *parts,
+	struct gnn_build_report *report);
+void gnn_builder_destroy(struct gnn_builder *b); /* removes scratch files; NULL is fine */
+
+GNN_END_DECLS
+
+#endif

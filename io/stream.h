@@ -1,0 +1,52 @@
+/*
+ * io/stream.h - reads a range of one array in equal pieces, in order, ahead of its consumer.
+ *
+ * Flow     container -> [stream] -> reader, export, verify
+ * Owns     depth + lent piece buffers, an own dio handle
+ * Lends    pieces, each until put
+ * Thread   next by one thread; put by any thread
+ * Fails    GNN_EIO, GNN_EDATA (checksum: names file, array, block, byte offset, found, wanted)
+ *
+ * A piece is read straight into its page-aligned buffer, without the page cache. With verify,
+ * whole blocks inside the range are hashed as they pass, in order, and compared.
+ */
+#ifndef GNN_IO_STREAM_H
+#define GNN_IO_STREAM_H
+
+#include "io/container.h"
+
+struct gnn_stream;
+
+struct gnn_piece {
+	const void *data;       /* the first byte asked for; aligned to the item, not to a page */
+	uint64_t    first_byte; /* from the array's start */
+	uint64_t    bytes;      /* piece_bytes, less for the last */
+};
+
+struct gnn_stream_opts {
+	struct gnn_container   *container;
+	const struct gnn_array *array;
+	uint64_t first_byte;
+	uint64_t bytes;       /* of the whole range; 0 is legal: next gives GNN_EOF */
+	uint64_t piece_bytes; /* a multiple of the item size */
+	uint32_t ahead;       /* pieces read ahead, at least 1 */
+	uint32_t lent;        /* pieces the consumer may hold at once, at least 1 */
+	bool     verify;
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_stream_open (struct gnn_stream **out, const struct gnn_stream_opts *o);
+int  gnn_stream_next (struct gnn_stream *s, struct gnn_piece **piece); /* GNN_EOF at the end */
+void gnn_stream_put  (struct gnn_stream *s, struct gnn_piece *piece);
+void gnn_stream_close(struct gnn_stream *s); /* NULL is fine */
+uint64_t gnn_stream_read_bytes(const struct gnn_stream *s); /* from disk, padding included */
+uint64_t gnn_stream_buffer_bytes(const struct gnn_stream_opts *o); /* memory that open takes */
+
+/* The whole array (or `bytes` from `first_byte`) into `to`, verified. */
+int gnn_array_load(struct gnn_container *c, const struct gnn_array *a, uint64_t first_byte,
+	uint64_t bytes, void *to);
+
+GNN_END_DECLS
+
+#endif

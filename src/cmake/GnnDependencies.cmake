@@ -1,0 +1,37 @@
+# Libraries the product stands on, and the table of what was found.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing>=2.1)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_search_module(BLAS REQUIRED IMPORTED_TARGET openblas-openmp openblas)
+pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)
+find_package(GTest QUIET)
+
+function(gnn_print_table)
+	set(gtest "not found")
+	if(GTest_FOUND)
+		set(gtest "found ${GTest_VERSION}")
+	endif()
+	message(STATUS "gnnrun ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
+	foreach(row
+		"OpenMP|found ${OpenMP_C_VERSION}" "OpenBLAS|found ${BLAS_VERSION}"
+		"HDF5|found ${HDF5_VERSION}" "liburing|found ${URING_VERSION}"
+		"libyaml|found ${YAML_VERSION}" "cJSON|found ${CJSON_VERSION}"
+		"xxHash|found ${XXHASH_VERSION}" "zlib|found ${ZLIB_VERSION_STRING}"
+		"hwloc|found ${HWLOC_VERSION}" "Google Test|${gtest}"
+		"tests|${GNN_BUILD_TESTS}" "sanitizers|asan+ubsan ${GNN_ASAN}, tsan ${GNN_TSAN}")
+		string(REPLACE "|" ";" cells "${row}")
+		list(GET cells 0 name)
+		list(GET cells 1 state)
+		string(LENGTH "${name}" width)
+		math(EXPR pad "14 - ${width}")
+		string(REPEAT " " ${pad} space)
+		message(STATUS "  ${name}${space}${state}")
+	endforeach()
+endfunction()

@@ -1,0 +1,38 @@
+/*
+ * layer/model.h - a trained model: tensors by PyG's or DGL's names, understood, lowered.
+ *
+ * Flow     safetensors + settings -> [model] -> list of convs -> infer
+ * Owns     tensors, convs
+ * Lends    convs, until destroy
+ * Thread   one caller; constant once loaded
+ * Fails    GNN_ENOENT; GNN_EDATA a damaged file; GNN_ECONFIG not understood, something must be
+ *          told (the text lists it), shapes that do not meet
+ */
+#ifndef GNN_LAYER_MODEL_H
+#define GNN_LAYER_MODEL_H
+
+#include "layer/conv.h"
+
+enum gnn_message_order { GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST, GNN_ORDER_AGGREGATE_FIRST };
+
+struct gnn_model;
+
+struct gnn_model_opts {
+	const char        *path;
+	const char *const *set; /* --model-set, "key=value" each; "gnnrun." may be left out */
+	uint32_t           set_count;
+	enum gnn_message_order order;
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_model_load   (struct gnn_model **out, const struct gnn_model_opts *o);
+void gnn_model_destroy(struct gnn_model *m); /* NULL is fine */
+uint32_t               gnn_model_layers(const struct gnn_model *m);
+const struct gnn_conv *gnn_model_conv  (const struct gnn_model *m, uint32_t layer);
+/* Prints on stdout how each tensor was understood and each setting's source. */
+int  gnn_model_describe(const struct gnn_model_opts *o, bool json);
+
+GNN_END_DECLS
+
+#endif

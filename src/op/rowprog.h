@@ -1,0 +1,71 @@
+/*
+ * op/rowprog.h - what is done to each row by itself: a short list of row operations.
+ *
+ * Flow     layer lowers weights -> [rowprog] -> backend runs it on panels of rows
+ * Owns     nothing; weights are borrowed from the model
+ * Lends    nothing
+ * Thread   constant once built
+ * Fails    GNN_EBUG more operations than fit
+ *
+ * A program maps rows of dim_in floats to rows of dim_out floats, in order. It is run on panels of
+ * GNN_PANEL_ROWS rows at absolute positions, so that the bits of a row depend on the row alone.
+ */
+#ifndef GNN_OP_ROWPROG_H
+#define GNN_OP_ROWPROG_H
+
+#include "base/err.h"
+
+enum gnn_act { GNN_ACT_NONE, GNN_ACT_RELU, GNN_ACT_ELU, GNN_ACT_LEAKY_RELU, GNN_ACT_TANH };
+
+enum gnn_rowop_kind {
+	GNN_ROW_DENSE,     /* y = x W^T (+ bias); weight (dim_out, dim_in) row-major */
+	GNN_ROW_BIAS,      /* y = x + bias, columns [0, dim_out) */
+	GNN_ROW_AFFINE,    /* y = fmaf(x, scale, shift), per column */
+	GNN_ROW_ACT,       /* y = act(x) */
+	GNN_ROW_SCALE,     /* columns [first, first + count) times vec[vector][row] */
+	GNN_ROW_EMPTY,     /* columns [first, first + count) are 0 where vec[vector][row] == 0 */
+	GNN_ROW_DIVIDE,    /* softmax end: (heads x channels sums, heads denominators) ->
+	                      sum / (denominator + epsilon); dim_out = heads x channels */
+	GNN_ROW_HEAD_MEAN, /* (heads x channels) -> mean over heads, channels wide */
+	GNN_ROW_SCORES,    /* z (heads x channels) -> [z . att_src per head | z . att_dst per head];
+	                      weight = att_src, bias = att_dst, both (heads, channels) */
+	GNN_ROW_L2NORM,    /* y = x / max(|x|_2, epsilon) */
+};
+
+struct gnn_rowop {
+	enum gnn_rowop_kind kind;
+	uint32_t     dim_in, dim_out;
+	const float *weight;
+	const float *bias;         /* NULL: none */
+	const float *scale, *shift;
+	enum gnn_act act;
+	float        slope;        /* of leaky_relu; alpha of elu is 1 */
+	float        epsilon;
+	uint32_t     heads;
+	uint32_t     first, count; /* columns of SCALE and EMPTY */
+	uint32_t     vector;       /* 0 or 1: which per-row vector */
+};
+
+enum { GNN_ROWPROG_MAX = 32, GNN_ROW_VECTORS = 2 };
+
+struct gnn_rowprog {
+	uint32_t         dim_in, dim_out;
+	uint32_t         count; /* 0: the identity, dim_in == dim_out */
+	struct gnn_rowop op[GNN_ROWPROG_MAX];
+};
+
+GNN_BEGIN_DECLS
+
+/* The identity on `dim` columns; push appends, checks that the widths meet, updates dim_out. */
+void gnn_rowprog_init(struct gnn_rowprog *p, uint32_t dim);
+int  gnn_rowprog_push(struct gnn_rowprog *p, const struct gnn_rowop *op);
+/* Shorthands; relu and the like are left out when act is NONE, bias when NULL. */
+int  gnn_rowprog_dense(struct gnn_rowprog *p, const float *w, const float *bias, uint32_t dim_out);
+int  gnn_rowprog_bias (struct gnn_rowprog *p, const float *bias);
+int  gnn_rowprog_act  (struct gnn_rowprog *p, enum gnn_act act, float slope);
+/* Widest intermediate row, dim_in and dim_out included. */
+uint32_t gnn_rowprog_width(const struct gnn_rowprog *p);
+
+GNN_END_DECLS
+
+#endif
