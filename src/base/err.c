@@ -35,16 +35,16 @@ int gnn_err_sys(int status, int errnum, const char *fmt, ...)
 
 int gnn_err_place(int status, const char *fmt, ...)
 {
-	char text[GNN_ERR_TEXT_MAX];
+	char text[2 * GNN_ERR_TEXT_MAX + 2]; /* place, ": ", text: cut at the end only */
 	va_list ap;
 	size_t len;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text, GNN_ERR_TEXT_MAX, fmt, ap);
 	va_end(ap);
 	len = strlen(text);
 	snprintf(text + len, sizeof(text) - len, ": %s", err_text);
-	memcpy(err_text, text, sizeof(err_text));
+	memcpy(err_text, text, sizeof(err_text) - 1);
 	return status;
 }
 

@@ -15,8 +15,8 @@ target_include_directories(gnn_flags INTERFACE
 target_compile_definitions(gnn_flags INTERFACE _GNU_SOURCE)
 # Contraction stays off and no fast-math: equal bits are a promise (docs/architecture.md).
 target_compile_options(gnn_flags INTERFACE
-	-ffp-contract=off -fno-math-errno -fno-omit-frame-pointer -Wall -Wextra -Wshadow
-	$<$<COMPILE_LANGUAGE:C>:-Wconversion -Wstrict-prototypes -Wmissing-prototypes>
+	-ffp-contract=off -fno-math-errno -fno-omit-frame-pointer -Wall -Wextra
+	$<$<COMPILE_LANGUAGE:C>:-Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes>
 	$<$<BOOL:${GNN_WERROR}>:-Werror>
 	$<$<BOOL:${GNN_ASAN}>:-fsanitize=address,undefined -fno-sanitize-recover=undefined>
 	$<$<BOOL:${GNN_TSAN}>:-fsanitize=thread>)
