@@ -53,10 +53,10 @@ struct gnn_builder_opts {
 
 /* What the store shall hold beside the topology. NULL where absent. */
 struct gnn_builder_parts {
-	uint64_t                vertices_min; /* --vertices, rows of features and labels: the largest */
+	uint64_t                vertices_min; /* largest of --vertices, feature and label rows */
 	struct gnn_rows_source *features;
 	struct gnn_rows_source *labels;
-	const uint64_t         *split[3];     /* rows; external ids with remap are mapped by the caller */
+	const uint64_t         *split[3];     /* rows; with remap mapped by the caller */
 	uint64_t                split_count[3];
 	const char             *provenance;   /* JSON */
 };

@@ -1,8 +1,6 @@
 /* base/decl.c - see decl.h. */
 #include "base/decl.h"
 
-#include "base/err.h"
-
 static const struct {
 	const char *name;
 	uint32_t bytes;

@@ -49,6 +49,10 @@ enum gnn_dtype {
 
 GNN_BEGIN_DECLS
 
+/* A failed assertion: prints expression and place, then aborts. */
+void gnn_assert_failed(const char *expr, const char *file, int line)
+	__attribute__((noreturn));
+
 uint32_t    gnn_dtype_bytes(enum gnn_dtype t);
 const char *gnn_dtype_name (enum gnn_dtype t); /* "f32" ... */
 
@@ -79,5 +83,19 @@ static inline uint64_t gnn_max_u64(uint64_t a, uint64_t b)
 }
 
 GNN_END_DECLS
+
+/* Always on: a broken invariant of this program, never bad input. */
+#define GNN_ASSERT(cond)                                             \
+	do {                                                         \
+		if (__builtin_expect(!(cond), 0))                    \
+			gnn_assert_failed(#cond, __FILE__, __LINE__); \
+	} while (0)
+
+/* Inner loops: in debug builds only. */
+#ifdef NDEBUG
+#define GNN_DASSERT(cond) ((void)0)
+#else
+#define GNN_DASSERT(cond) GNN_ASSERT(cond)
+#endif
 
 #endif

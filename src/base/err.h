@@ -57,10 +57,6 @@ void        gnn_err_clear(void);
 void gnn_err_save   (struct gnn_err_state *to, int status);
 int  gnn_err_restore(const struct gnn_err_state *from); /* returns the status */
 
-/* A failed assertion: prints expression and place, then aborts. */
-void gnn_assert_failed(const char *expr, const char *file, int line)
-	__attribute__((noreturn));
-
 GNN_END_DECLS
 
 /* Sets rc; goes to out: if it is an error. A positive information stays in rc. */
@@ -77,19 +73,5 @@ GNN_END_DECLS
 		rc = gnn_err((status), __VA_ARGS__); \
 		goto out;                           \
 	} while (0)
-
-/* Always on: a broken invariant of this program, never bad input. */
-#define GNN_ASSERT(cond)                                             \
-	do {                                                         \
-		if (__builtin_expect(!(cond), 0))                    \
-			gnn_assert_failed(#cond, __FILE__, __LINE__); \
-	} while (0)
-
-/* Inner loops: in debug builds only. */
-#ifdef NDEBUG
-#define GNN_DASSERT(cond) ((void)0)
-#else
-#define GNN_DASSERT(cond) GNN_ASSERT(cond)
-#endif
 
 #endif

@@ -30,7 +30,7 @@ struct gnn_edge_batch {
 	uint64_t        entry_count;
 	const uint64_t *vertex; /* (group_count) destination */
 	const uint64_t *slot;   /* (group_count) its row in the state; may equal `vertex` */
-	const uint64_t *carry;  /* (group_count) its row in the carry, or GNN_NO_CARRY; NULL: none */
+	const uint64_t *carry;  /* (group_count) its carry row, or GNN_NO_CARRY; NULL: none */
 	const uint64_t *first;  /* (group_count + 1) into src and weight */
 	const uint32_t *src;    /* (entry_count) */
 	const float    *weight; /* (entry_count) or NULL */
