@@ -1,0 +1,132 @@
+/*
+ * base/config.h - the value of every option, as plain data, read from argv and a YAML file.
+ *
+ * Flow     argv, --config F.yaml, defaults -> [config] -> main -> gnn_cmd_<name>()
+ * Owns     text read from the file
+ * Lends    itself, constant while a command runs; text lives until fini
+ * Thread   filled by the main thread, then constant
+ * Fails    GNN_EUSAGE command line, GNN_ECONFIG file (file:line), GNN_ENOENT no such file
+ *
+ * The command line wins over the file, the file over the defaults; where a value came from is
+ * remembered. Names, defaults, limits and help stand in one table, base/options.c. Text that was
+ * not given is NULL; a count, size or choice that was not given is its default; 0 is "auto" where
+ * the table says so, NaN for real numbers.
+ */
+#ifndef GNN_BASE_CONFIG_H
+#define GNN_BASE_CONFIG_H
+
+#include "base/err.h"
+
+enum gnn_command_id {
+	GNN_CMD_IMPORT,
+	GNN_CMD_GENERATE,
+	GNN_CMD_INFO,
+	GNN_CMD_INFER,
+	GNN_CMD_EXPORT,
+	GNN_CMD_MODEL,
+	GNN_CMD_DOCTOR,
+	GNN_CMD_COUNT, /* no command given */
+};
+
+enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 96 };
+
+/* Values of choices. Those of other modules' enums are equal to them; src/cmd/cmd.h asserts it. */
+enum gnn_opt_backend  { GNN_OPT_BACKEND_AUTO, GNN_OPT_BACKEND_CPU };
+enum gnn_opt_io       { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD };
+enum gnn_opt_auto     { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
+enum gnn_opt_layout   { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
+enum gnn_opt_normal   { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
+enum gnn_opt_plan     { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
+enum gnn_opt_fanout   { GNN_OPT_FANOUT_ALL };
+
+struct gnn_text_list {
+	const char *item[GNN_LIST_MAX];
+	uint32_t    count;
+};
+
+struct gnn_origin {
+	enum gnn_source { GNN_FROM_DEFAULT, GNN_FROM_FILE, GNN_FROM_COMMAND_LINE } source;
+	uint32_t line; /* of the file */
+};
+
+struct gnn_config {
+	enum gnn_command_id command;
+	const char *args[GNN_ARGS_MAX]; /* positional; their number was checked */
+	uint32_t    arg_count;
+
+	/* Every command. */
+	int         backend;      /* enum gnn_opt_backend */
+	uint64_t    threads;      /* main fills in the affinity mask for auto */
+	uint64_t    seed;
+	uint64_t    host_memory;  /* bytes; main fills in what is free for auto */
+	const char *scratch;      /* NULL: beside the output */
+	int         io;           /* enum gnn_dio_engine: auto, uring, pread */
+	int         verify_reads; /* enum gnn_opt_auto */
+	int         progress;     /* GNN_OPT_AUTO or GNN_OPT_OFF */
+	const char *metrics, *trace;
+	int         log_level;    /* enum gnn_log_level */
+	bool        json;
+	bool        allow_singleton;
+	const char *config_path;
+	bool        print_config, help, version, dump_options;
+	const char *faults;
+
+	/* import; vertices and feature_dtype for generate too. */
+	const char *format;        /* "auto", or a name the importers know */
+	const char *features, *labels, *train, *valid, *test, *weights;
+	uint64_t    vertices;      /* 0: not given */
+	bool        undirected, dedup, remap;
+	uint64_t    weight_column; /* from 1; 0: not given */
+	int         edge_layout;   /* enum gnn_opt_layout */
+	int         normalize;     /* enum gnn_opt_normal */
+	const char *shape, *dtype; /* of headerless files, as given: "10x4", "f32" */
+	int         feature_dtype; /* enum gnn_dtype; GNN_DTYPE_COUNT: as lossless as the input */
+
+	/* generate; its --dtype is feature_dtype. 0: not given. */
+	uint64_t    scale, edges, edge_factor, feat_dim, classes, communities, train_count;
+	double      mixing, noise; /* noise NaN: auto */
+	bool        shuffle;
+
+	/* info */
+	bool        verify;
+
+	/* export */
+	const char *dataset;
+
+	/* infer, model */
+	const char *model, *out;   /* of infer; NULL: not given */
+	uint64_t    chunk_bytes, queue_depth;
+	int         plan;          /* enum gnn_opt_plan */
+	int         message_order; /* enum gnn_message_order */
+	int         fanout;        /* enum gnn_opt_fanout */
+	int         metric;        /* enum gnn_metric */
+	bool        predict, save_layers;
+	struct gnn_text_list model_set; /* "key=value" each */
+
+	struct gnn_origin origin[GNN_OPTIONS_MAX]; /* by row of the option table */
+	struct gnn_text  *text_;                   /* what the file's values point into */
+};
+
+/* One subcommand; main has a table of them in the order of gnn_command_id. */
+struct gnn_command {
+	const char *name;
+	const char *args;    /* as the usage line shows them: "STORE.h5 OUT.npy" */
+	const char *summary;
+	uint32_t    args_min, args_max;
+	int       (*run)(const struct gnn_config *c);
+};
+
+GNN_BEGIN_DECLS
+
+/*
+ * Reads the command line, then the file it names. Positional arguments are counted against the
+ * command's row unless --help, --version or --print-config makes them needless.
+ */
+int  gnn_config_read(struct gnn_config *c, const struct gnn_command *commands, int argc,
+	char *const *argv);
+void gnn_config_print(const struct gnn_config *c, const struct gnn_command *commands);
+void gnn_config_fini(struct gnn_config *c);
+
+GNN_END_DECLS
+
+#endif
