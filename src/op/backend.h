@@ -49,13 +49,16 @@ struct gnn_rows_args {
 };
 
 /*
- * SUM:     state[slot] += message[src], one at a time in order; own entries add own[src] times
- *          own_factor. Where the group has a carry row, by Kahan's rule: y = x - c; t = s + y;
- *          c = (t - s) - y; s = t.
- * MAX:     state[slot] = max(state[slot], message[src]) per column; own entries likewise from own.
+ * SUM:     s = fmaf(w, x, s) per column of state[slot], one entry at a time in order: x, w =
+ *          message[src], 1 or own[src], own_factor; times weight of the entry where there are
+ *          weights. Where the group has a carry row, by Kahan's rule: y = fmaf(w, x, -c);
+ *          t = s + y; c = (t - s) - y; s = t.
+ * MAX:     state[slot] = max(state[slot], message[src]) per column, NaN if any is; own entries
+ *          likewise from own. No weights.
  * SOFTMAX: per head k: w = exp(leaky(score_src[src][k] + score_dst[vertex][k]) - m),
  *          m = leaky(score_max[vertex][k] + score_dst[vertex][k]); state columns
- *          [k C, (k+1) C) += w message[src], state column heads C + k += w. own entries the same.
+ *          [k C, (k+1) C) sum w message[src], state column heads C + k sums w, both as in SUM;
+ *          own entries the same from own. No weights.
  */
 struct gnn_aggregate_args {
 	enum gnn_combine      combine;
@@ -97,6 +100,8 @@ struct gnn_backend_ops {
 		uint64_t from_pitch, uint64_t width, uint64_t rows);
 	int  (*rows)(struct gnn_backend *b, const struct gnn_rows_args *a);
 	int  (*aggregate)(struct gnn_backend *b, const struct gnn_aggregate_args *a);
+	/* See gnn_backend_check_dense. */
+	int  (*check_dense)(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
 	int  (*sync)(struct gnn_backend *b);
 };
 

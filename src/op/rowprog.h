@@ -63,6 +63,14 @@ int  gnn_rowprog_push(struct gnn_rowprog *p, const struct gnn_rowop *op);
 int  gnn_rowprog_dense(struct gnn_rowprog *p, const float *w, const float *bias, uint32_t dim_out);
 int  gnn_rowprog_bias (struct gnn_rowprog *p, const float *bias);
 int  gnn_rowprog_act  (struct gnn_rowprog *p, enum gnn_act act, float slope);
+int  gnn_rowprog_scale(struct gnn_rowprog *p, uint32_t first, uint32_t count, uint32_t vector);
+int  gnn_rowprog_empty(struct gnn_rowprog *p, uint32_t first, uint32_t count, uint32_t vector);
+int  gnn_rowprog_affine(struct gnn_rowprog *p, const float *scale, const float *shift);
+int  gnn_rowprog_divide(struct gnn_rowprog *p, uint32_t heads, float epsilon);
+int  gnn_rowprog_head_mean(struct gnn_rowprog *p, uint32_t heads);
+int  gnn_rowprog_scores(struct gnn_rowprog *p, const float *att_src, const float *att_dst,
+	uint32_t heads);
+int  gnn_rowprog_l2norm(struct gnn_rowprog *p, float epsilon);
 /* Widest intermediate row, dim_in and dim_out included. */
 uint32_t gnn_rowprog_width(const struct gnn_rowprog *p);
 

@@ -1,0 +1,130 @@
+/* op/backend_cpu.c - the CPU backend: host memory, OpenMP threads, done when a call returns. */
+#include "op/cpu/cpu.h"
+
+#include "base/mem.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <string.h>
+
+enum { FILL_BLOCK = 1 << 18, COPY_BLOCK_BYTES = 1 << 20 };
+
+static struct gnn_cpu *cpu_of(struct gnn_backend *b)
+{
+	return (struct gnn_cpu *)b;
+}
+
+static void destroy(struct gnn_backend *b)
+{
+	struct gnn_cpu *c = cpu_of(b);
+
+	if (c == NULL)
+		return;
+	gnn_mem_free(c->scratch);
+	gnn_mem_free(c->packed);
+	gnn_mem_free(c->shapes);
+	gnn_mem_free(c);
+}
+
+static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
+{
+	const int omp_threads = omp_get_max_threads();
+	struct gnn_cpu *c = NULL;
+	int rc = GNN_OK;
+
+	*out = NULL;
+	GNN_ASSERT(o->threads > 0);
+	GNN_NEW(c, GNN_MEM_MISC);
+	c->base.ops = &gnn_backend_cpu;
+	c->threads = o->threads;
+	/* One thread a call; the openmp flavour sets OpenMP's number too: it is put back. */
+	openblas_set_num_threads(1);
+	omp_set_num_threads(omp_threads);
+	*out = &c->base;
+	c = NULL;
+out:
+	gnn_mem_free(c);
+	return rc;
+}
+
+int gnn_cpu_reserve(struct gnn_cpu *c, uint64_t floats)
+{
+	void *grown;
+	int rc;
+
+	if (floats <= c->scratch_floats)
+		return GNN_OK;
+	/* Whole pages a thread, so that no two threads share one. */
+	floats = gnn_align_up(floats, GNN_PAGE_BYTES / sizeof(float));
+	rc = gnn_mem_pages(&grown, c->threads * floats * sizeof(float), GNN_MEM_STATE);
+	if (rc < 0)
+		return rc;
+	gnn_mem_free(c->scratch);
+	c->scratch = grown;
+	c->scratch_floats = floats;
+	return GNN_OK;
+}
+
+static int alloc(struct gnn_backend *b, void **out, uint64_t bytes)
+{
+	(void)b;
+	return gnn_mem_pages(out, bytes, GNN_MEM_STATE);
+}
+
+static void free_buffer(struct gnn_backend *b, void *buffer)
+{
+	(void)b;
+	gnn_mem_free(buffer);
+}
+
+static int fill(struct gnn_backend *b, float *to, float value, uint64_t count)
+{
+	const uint64_t blocks = gnn_ceil_div(count, FILL_BLOCK);
+
+#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
+	for (uint64_t i = 0; i < blocks; i++) {
+		const uint64_t end = gnn_min_u64((i + 1) * FILL_BLOCK, count);
+
+		for (uint64_t k = i * FILL_BLOCK; k < end; k++)
+			to[k] = value;
+	}
+	return GNN_OK;
+}
+
+static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *from,
+	uint64_t from_pitch, uint64_t width, uint64_t rows)
+{
+	const uint64_t rows_each = gnn_max_u64(1, COPY_BLOCK_BYTES / gnn_max_u64(1, width));
+	const uint64_t blocks = gnn_ceil_div(rows, rows_each);
+
+	GNN_ASSERT(width <= to_pitch && width <= from_pitch);
+#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
+	for (uint64_t i = 0; i < blocks; i++) {
+		const uint64_t end = gnn_min_u64((i + 1) * rows_each, rows);
+
+		for (uint64_t r = i * rows_each; r < end; r++)
+			memcpy((char *)to + r * to_pitch, (const char *)from + r * from_pitch,
+				width);
+	}
+	return GNN_OK;
+}
+
+static int sync_done(struct gnn_backend *b)
+{
+	(void)b;
+	return GNN_OK;
+}
+
+const struct gnn_backend_ops gnn_backend_cpu = {
+	.name = "cpu",
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = free_buffer,
+	.fill = fill,
+	.copy = copy,
+	.rows = gnn_cpu_rows,
+	.aggregate = gnn_cpu_aggregate,
+	.check_dense = gnn_cpu_check_dense,
+	.sync = sync_done,
+};

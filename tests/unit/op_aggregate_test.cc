@@ -1,0 +1,223 @@
+// Sums, maxima and softmax sums on the CPU against double precision and against the header's
+// formula bit by bit; the same bits for any thread count and split of the edges.
+#include "unit/op_test.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace {
+
+const uint32_t widths[] = {1, 3, 8, 31, 32, 33, 64, 127, 128, 172, 1024};
+const uint32_t thread_counts[] = {1, 2, 3, 8};
+
+// A batch with its arrays.
+struct Batch {
+	std::vector<uint64_t> vertex, slot, carry, first = {0};
+	std::vector<uint32_t> src;
+	Floats weight;
+
+	// Group `sizes[g]` entries to vertex g, at slot n - 1 - g; rows drawn from [0, rows).
+	static Batch random(const std::vector<uint64_t> &sizes, uint64_t rows, bool own)
+	{
+		Batch b;
+		for (uint64_t g = 0; g < sizes.size(); g++) {
+			b.vertex.push_back(g);
+			b.slot.push_back(sizes.size() - 1 - g);
+			b.carry.push_back(sizes[g] >= GNN_HUB_DEGREE ? g : GNN_NO_CARRY);
+			for (uint64_t e = 0; e < sizes[g]; e++) {
+				const uint64_t draw = gnn_rng_u64(3, g, e);
+				const bool is_own = own && e == sizes[g] / 2;
+				b.src.push_back(uint32_t(gnn_rng_below(draw, rows)) |
+					(is_own ? GNN_OWN_BIT : 0));
+			}
+			b.first.push_back(b.src.size());
+		}
+		return b;
+	}
+	// Entries [from, to) of every group alone.
+	Batch part(uint64_t from, uint64_t to) const
+	{
+		Batch b;
+		for (uint64_t g = 0; g < vertex.size(); g++) {
+			const uint64_t n = first[g + 1] - first[g];
+			b.vertex.push_back(vertex[g]);
+			b.slot.push_back(slot[g]);
+			b.carry.push_back(carry[g]);
+			for (uint64_t e = std::min(from, n); e < std::min(to, n); e++) {
+				b.src.push_back(src[first[g] + e]);
+				if (!weight.empty())
+					b.weight.push_back(weight[first[g] + e]);
+			}
+			b.first.push_back(b.src.size());
+		}
+		return b;
+	}
+	struct gnn_edge_batch view() const
+	{
+		return {vertex.size(), src.size(), vertex.data(), slot.data(), carry.data(),
+			first.data(), src.data(), weight.empty() ? nullptr : weight.data()};
+	}
+};
+
+// Arguments with the data they point at; state and carry are results.
+struct Case {
+	Batch batch;
+	enum gnn_combine combine;
+	uint32_t width, heads;
+	float own_factor = 1.0f;
+	Floats message, own, state, carry, score_src, score_dst, score_max;
+
+	Case(const Batch &b, enum gnn_combine how, uint32_t columns, uint64_t rows,
+		uint32_t h = 0)
+		: batch(b), combine(how), width(columns), heads(h),
+		  message(random_floats(rows * columns, 11)),
+		  own(random_floats(rows * columns, 12)),
+		  state(random_floats(b.vertex.size() * (columns + h), 13)),
+		  carry(b.vertex.size() * (columns + h)), score_src(random_floats(rows * h, 14)),
+		  score_dst(random_floats(b.vertex.size() * h, 15)),
+		  score_max(b.vertex.size() * h, -INFINITY)
+	{
+		for (uint64_t g = 0; g < b.vertex.size(); g++)
+			for (uint64_t e = b.first[g]; e < b.first[g + 1]; e++)
+				for (uint32_t k = 0; k < h; k++) {
+					float &most = score_max[g * h + k];
+					const uint64_t row = b.src[e] & ~GNN_OWN_BIT;
+					most = std::max(most, score_src[row * h + k]);
+				}
+	}
+	void run(Backend &b, const Batch &edges)
+	{
+		struct gnn_aggregate_args a;
+		memset(&a, 0, sizeof(a));
+		a.combine = combine;
+		a.batch = edges.view();
+		a.width = width;
+		a.message = message.data();
+		a.own = own.data();
+		a.message_pitch = a.own_pitch = width;
+		a.own_factor = own_factor;
+		a.state = state.data();
+		a.carry = carry.data();
+		a.state_pitch = a.carry_pitch = width + heads;
+		a.heads = heads;
+		a.slope = 0.2f;
+		a.score_src = score_src.data();
+		a.score_dst = score_dst.data();
+		a.score_max = score_max.data();
+		a.score_pitch = heads;
+		b.aggregate(a);
+	}
+	const float *row(uint32_t src) const
+	{
+		return (src & GNN_OWN_BIT ? own : message).data() +
+			uint64_t(src & ~GNN_OWN_BIT) * width;
+	}
+	float factor(uint64_t entry) const
+	{
+		const float f = batch.src[entry] & GNN_OWN_BIT ? own_factor : 1.0f;
+		return batch.weight.empty() ? f : f * batch.weight[entry];
+	}
+	// The header's formula, one column at a time.
+	void expect_sum_bits(const Floats &before) const
+	{
+		for (uint64_t g = 0; g < batch.vertex.size(); g++)
+			for (uint32_t j = 0; j < width; j++) {
+				const uint64_t at = batch.slot[g] * width + j;
+				float s = before[at], c = 0;
+				for (uint64_t e = batch.first[g]; e < batch.first[g + 1]; e++) {
+					const float x = row(batch.src[e])[j], w = factor(e);
+					if (batch.carry[g] == GNN_NO_CARRY) {
+						s = std::fma(w, x, s);
+						continue;
+					}
+					const float y = std::fma(w, x, -c), t = s + y;
+					c = (t - s) - y;
+					s = t;
+				}
+				ASSERT_EQ(memcmp(&s, &state[at], 4), 0)
+					<< width << " wide, group " << g << " column " << j;
+			}
+	}
+};
+
+std::vector<uint64_t> mixed_sizes(uint64_t groups)
+{
+	std::vector<uint64_t> sizes;
+	for (uint64_t g = 0; g < groups; g++) {
+		const uint64_t draw = gnn_rng_u64(4, 0, g);
+		sizes.push_back(g % 17 == 0 ? gnn_rng_below(draw, 700) : gnn_rng_below(draw, 5));
+	}
+	return sizes;
+}
+
+TEST(OpAggregate, SumFollowsTheFormulaBitByBit)
+{
+	Backend b(2);
+
+	for (uint32_t width : widths)
+		for (bool weighted : {false, true}) {
+			const Batch batch = Batch::random(mixed_sizes(60), 100, true);
+			Case c(batch, GNN_COMBINE_SUM, width, 100);
+			if (weighted)
+				c.batch.weight = random_floats(c.batch.src.size(), 16);
+			c.own_factor = weighted ? 1.25f : 1.0f;
+			const Floats before = c.state;
+			c.run(b, c.batch);
+			c.expect_sum_bits(before);
+		}
+}
+
+TEST(OpAggregate, NoGroupsAndEmptyGroupsAreLegal)
+{
+	Backend b(2);
+	Case none(Batch(), GNN_COMBINE_SUM, 8, 4);
+	Case empty(Batch::random({0, 0, 0}, 4, false), GNN_COMBINE_SUM, 8, 4);
+	const Floats before = empty.state;
+
+	none.run(b, none.batch);
+	empty.run(b, empty.batch);
+	EXPECT_TRUE(equal_bits(empty.state, before));
+}
+
+TEST(OpAggregate, ThreadsAndSplitsChangeNoBit)
+{
+	for (enum gnn_combine how : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX}) {
+		const uint32_t heads = how == GNN_COMBINE_SOFTMAX ? 4 : 0;
+		const Case start(Batch::random(mixed_sizes(1000), 500, true), how, 132, 500, heads);
+		Backend one(1);
+		Case want = start;
+		want.run(one, want.batch);
+		for (uint32_t threads : thread_counts) {
+			Backend b(threads);
+			Case whole = start, pieces = start;
+			whole.run(b, whole.batch);
+			for (uint64_t e = 0; e < 700; e += 37)
+				pieces.run(b, pieces.batch.part(e, e + 37));
+			EXPECT_TRUE(equal_bits(whole.state, want.state)) << how << " " << threads;
+			EXPECT_TRUE(equal_bits(whole.carry, want.carry)) << how << " " << threads;
+			EXPECT_TRUE(equal_bits(pieces.state, want.state)) << how << " " << threads;
+			EXPECT_TRUE(equal_bits(pieces.carry, want.carry)) << how << " " << threads;
+		}
+	}
+}
+
+TEST(OpAggregate, SmallIntegersAreExactInAnyOrder)
+{
+	Backend b(3);
+	const auto sizes = mixed_sizes(300);
+	Case forth(Batch::random(sizes, 64, true), GNN_COMBINE_SUM, 33, 64);
+
+	for (Floats *f : {&forth.message, &forth.own, &forth.state})
+		for (float &x : *f)
+			x = std::nearbyint(x * 15);
+	Case back = forth;
+	for (uint64_t g = 0; g < sizes.size(); g++)
+		std::reverse(back.batch.src.begin() + long(back.batch.first[g]),
+			back.batch.src.begin() + long(back.batch.first[g + 1]));
+	forth.run(b, forth.batch);
+	back.run(b, back.batch);
+	EXPECT_TRUE(equal_bits(forth.state, back.state));
+}
+
+} // namespace
