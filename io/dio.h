@@ -33,17 +33,32 @@ struct gnn_dio_opts {
 /*
  * One transfer. offset, bytes and buffer are multiples of GNN_PAGE_BYTES, but the last page of a
  * file may be read: `wanted` bytes must be there, the rest of the buffer is undefined. bytes may
- * exceed 2 GiB; it is split inside.
+ * exceed 2 GiB; it is split inside. The caller sets the first six, and keeps request and buffer
+ * as they are until it is reaped.
  */
 struct gnn_dio_request {
 	bool     write;
 	uint64_t offset;
 	uint64_t bytes;
-	uint64_t wanted;  /* reads: <= bytes; short of it is GNN_EDATA */
+	uint64_t wanted;  /* reads: 1..bytes; short of it is GNN_EDATA */
 	void    *buffer;
 	void    *user;    /* the caller's own */
 	int      status;  /* set when reaped */
-	uint64_t done_;   /* internal */
+
+	struct gnn_dio_request *next_;     /* from here on internal */
+	uint64_t                span_;     /* bytes to transfer */
+	uint64_t                started_;  /* of them given to the engine */
+	uint32_t                pieces_;   /* in flight */
+	int                     errnum_;   /* of the first failure, which was */
+	uint64_t                failed_at_; /* at this offset of the file */
+};
+
+/* What works for files in a folder. */
+struct gnn_dio_probe {
+	bool     direct;       /* O_DIRECT, reading and writing */
+	uint32_t direct_align; /* of offsets, as the file system says; 0: it does not say */
+	bool     uring;
+	char     uring_why[128]; /* why not; empty if it works */
 };
 
 GNN_BEGIN_DECLS
@@ -58,9 +73,13 @@ int gnn_dio_close (struct gnn_dio *d); /* waits for what is in flight; NULL is f
 int gnn_dio_transfer(struct gnn_dio *d, struct gnn_dio_request *r);
 
 uint64_t    gnn_dio_file_bytes(const struct gnn_dio *d); /* at open */
-const char *gnn_dio_name      (const struct gnn_dio *d); /* "uring", "pread" ..., with "buffered" */
+const char *gnn_dio_name      (const struct gnn_dio *d); /* "uring", "pread buffered" ... */
+bool        gnn_dio_is_direct (const struct gnn_dio *d); /* not through the page cache */
 uint64_t    gnn_dio_read_bytes(const struct gnn_dio *d); /* transferred so far */
 uint64_t    gnn_dio_written_bytes(const struct gnn_dio *d);
+
+/* Tries the engines on a file of its own, which it removes. GNN_ECREAT when that cannot be made. */
+int gnn_dio_probe(const char *folder, struct gnn_dio_probe *out);
 
 GNN_END_DECLS
 

@@ -200,6 +200,16 @@ struct gnn_fault gnn_fault_next(enum gnn_fault_site site)
 	return (struct gnn_fault){GNN_FAULT_NONE, 0};
 }
 
+bool gnn_fault_named(enum gnn_fault_site site)
+{
+	uint32_t count = (uint32_t)atomic_load_explicit(&rule_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (rules[i].site == (int)site)
+			return true;
+	return false;
+}
+
 uint64_t gnn_fault_count(enum gnn_fault_site site)
 {
 	GNN_ASSERT(site < GNN_FAULT_SITE_COUNT);

@@ -52,6 +52,7 @@ void gnn_fault_clear(void);
 /* Counts one operation at `site` and says what must happen to it. */
 struct gnn_fault gnn_fault_next(enum gnn_fault_site site);
 
+bool     gnn_fault_named(enum gnn_fault_site site); /* some rule names it */
 uint64_t gnn_fault_count(enum gnn_fault_site site); /* operations so far */
 
 /* Kills the process with SIGKILL when a rule names this point. */
