@@ -16,26 +16,8 @@
 #define GNN_IO_CONTAINER_H
 
 #include "base/err.h"
+#include "io/array.h"
 #include "io/dio.h"
-
-enum { GNN_ARRAY_NAME_MAX = 48, GNN_ARRAYS_MAX = 96, GNN_PROVENANCE_MAX = 8192 };
-
-struct gnn_array {
-	char           name[GNN_ARRAY_NAME_MAX]; /* "topology/out/offsets", no leading slash */
-	enum gnn_dtype dtype;
-	uint32_t       rank;   /* 1 or 2 */
-	uint64_t       rows;
-	uint64_t       cols;   /* 1 when rank is 1 */
-	uint64_t       bytes;  /* rows x cols x size; set by the container */
-	uint64_t       offset; /* of the first byte in the file; 0 when bytes is 0; set likewise */
-};
-
-/* A root attribute: a u64, or a text of fixed length. */
-struct gnn_attr {
-	const char *name;
-	const char *text; /* NULL: a number */
-	uint64_t    number;
-};
 
 struct gnn_container_opts {
 	const char         *path;
@@ -72,6 +54,11 @@ int gnn_array_writer_push (struct gnn_array_writer *w, const void *from, uint64_
 int gnn_array_writer_close(struct gnn_array_writer **w); /* waits; sets it to NULL */
 void gnn_array_writer_abort(struct gnn_array_writer *w); /* NULL is fine */
 
+/* For writers: the file to write to, and that a block with this checksum is there. Any thread. */
+const char *gnn_container_temp(const struct gnn_container *c);
+void gnn_container_block_done(struct gnn_container *c, const struct gnn_array *a, uint64_t block,
+	uint64_t sum);
+
 /* Every array must have been written whole. Writes checksums, fsyncs, renames. Sets c to NULL. */
 int  gnn_container_commit(struct gnn_container **c);
 
@@ -86,10 +73,15 @@ const char *gnn_container_path  (const struct gnn_container *c);
 const char *gnn_container_format(const struct gnn_container *c);
 const char *gnn_container_provenance(const struct gnn_container *c);
 int gnn_container_number(const struct gnn_container *c, const char *name, uint64_t *out);
+const char *gnn_container_text(const struct gnn_container *c, const char *name); /* or NULL */
+uint32_t        gnn_container_attr_count(const struct gnn_container *c);
+struct gnn_attr gnn_container_attr_at   (const struct gnn_container *c, uint32_t i); /* lent */
 /* Checksums of the blocks of an array, loaded once, lent. */
 int gnn_container_checksums(struct gnn_container *c, const struct gnn_array *a,
 	const uint64_t **sums, uint64_t *count);
 const struct gnn_container_opts *gnn_container_options(const struct gnn_container *c);
+/* GNN_EDATA when the path no longer names the file that was opened. */
+int gnn_container_check_same(const struct gnn_container *c);
 
 /* Aborts what is being written (temporary removed); closes what is read. NULL is fine. */
 void gnn_container_close(struct gnn_container *c);

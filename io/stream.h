@@ -4,7 +4,7 @@
  * Flow     container -> [stream] -> reader, export, verify
  * Owns     depth + lent piece buffers, an own dio handle
  * Lends    pieces, each until put
- * Thread   next by one thread; put by any thread
+ * Thread   next by one thread; put and cancel by any thread
  * Fails    GNN_EIO, GNN_EDATA (checksum: names file, array, block, byte offset, found, wanted)
  *
  * A piece is read straight into its page-aligned buffer, without the page cache. With verify,
@@ -39,6 +39,8 @@ GNN_BEGIN_DECLS
 int  gnn_stream_open (struct gnn_stream **out, const struct gnn_stream_opts *o);
 int  gnn_stream_next (struct gnn_stream *s, struct gnn_piece **piece); /* GNN_EOF at the end */
 void gnn_stream_put  (struct gnn_stream *s, struct gnn_piece *piece);
+/* From any thread: next, also one that waits for a put, returns GNN_ESTOP from now on. */
+void gnn_stream_cancel(struct gnn_stream *s);
 void gnn_stream_close(struct gnn_stream *s); /* NULL is fine */
 uint64_t gnn_stream_read_bytes(const struct gnn_stream *s); /* from disk, padding included */
 uint64_t gnn_stream_buffer_bytes(const struct gnn_stream_opts *o); /* memory that open takes */

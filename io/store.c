@@ -1,0 +1,132 @@
+/* io/store.c - see store.h. */
+#include "io/store.h"
+
+#include "base/mem.h"
+#include "io/store_schema.h"
+
+#include <inttypes.h>
+
+/* What a dimension of an array must be. */
+enum extent { ANY, VERTICES, VERTICES_AND_ONE, EDGES };
+
+static const char *const extent_names[] = {"any", "V", "V + 1", "E"};
+
+#define TYPE(t) (1u << (t))
+
+/* One row an array: the contract of docs/formats.md as a table. */
+static const struct schema_row {
+	const char *name;
+	size_t field; /* in struct gnn_store */
+	unsigned types;
+	uint32_t rank; /* 0: as the type says, see below */
+	enum extent rows;
+	bool required;
+} schema[] = {
+#define FIELD(f) offsetof(struct gnn_store, f)
+	{GNN_STORE_OUT_OFFSETS, FIELD(out.offsets), TYPE(GNN_U64), 1, VERTICES_AND_ONE, true},
+	{GNN_STORE_OUT_NEIGHBORS, FIELD(out.neighbors), TYPE(GNN_U32) | TYPE(GNN_U64), 1, EDGES,
+		true},
+	{GNN_STORE_OUT_WEIGHTS, FIELD(out.weights), TYPE(GNN_F32), 1, EDGES, false},
+	{GNN_STORE_IN_OFFSETS, FIELD(in.offsets), TYPE(GNN_U64), 1, VERTICES_AND_ONE, true},
+	{GNN_STORE_IN_NEIGHBORS, FIELD(in.neighbors), TYPE(GNN_U32) | TYPE(GNN_U64), 1, EDGES,
+		true},
+	{GNN_STORE_IN_WEIGHTS, FIELD(in.weights), TYPE(GNN_F32), 1, EDGES, false},
+	{GNN_STORE_SELF_LOOPS, FIELD(self_loops), TYPE(GNN_U32), 1, VERTICES, false},
+	{GNN_STORE_FEATURES, FIELD(features),
+		TYPE(GNN_F32) | TYPE(GNN_F16) | TYPE(GNN_BF16) | TYPE(GNN_U8), 2, VERTICES, false},
+	{GNN_STORE_LABELS, FIELD(labels), TYPE(GNN_I64) | TYPE(GNN_U8), 0, VERTICES, false},
+	{GNN_STORE_SPLIT_TRAIN, FIELD(split[GNN_TRAIN]), TYPE(GNN_U64), 1, ANY, false},
+	{GNN_STORE_SPLIT_VALID, FIELD(split[GNN_VALID]), TYPE(GNN_U64), 1, ANY, false},
+	{GNN_STORE_SPLIT_TEST, FIELD(split[GNN_TEST]), TYPE(GNN_U64), 1, ANY, false},
+	{GNN_STORE_ORIGINAL_ID, FIELD(original_id), TYPE(GNN_U64), 1, VERTICES, false},
+	{GNN_STORE_EXTERNAL_ID, FIELD(external_id), TYPE(GNN_U64), 1, VERTICES, false},
+#undef FIELD
+};
+
+const char *gnn_split_name(enum gnn_split s)
+{
+	static const char *const names[GNN_SPLIT_COUNT] = {"train", "valid", "test"};
+
+	GNN_ASSERT(s < GNN_SPLIT_COUNT);
+	return names[s];
+}
+
+/* Labels: one class a vertex is i64 [V], several are u8 [V, C]. */
+static uint32_t wanted_rank(const struct schema_row *row, const struct gnn_array *a)
+{
+	return row->rank != 0 ? row->rank : a->dtype == GNN_U8 ? 2 : 1;
+}
+
+static int check_array(
+	const struct gnn_store *s, const struct schema_row *row, const struct gnn_array *a)
+{
+	const uint64_t extents[] = {a->rows, s->vertices, s->vertices + 1, s->edges};
+	const char *path = gnn_container_path(s->container);
+
+	if ((row->types & TYPE(a->dtype)) == 0)
+		return gnn_err(GNN_EDATA, "%s: dataset %s is %s, which it may not be", path,
+			row->name, gnn_dtype_name(a->dtype));
+	if (a->rank != wanted_rank(row, a))
+		return gnn_err(GNN_EDATA, "%s: dataset %s has %u dimensions, %u wanted", path,
+			row->name, a->rank, wanted_rank(row, a));
+	if (a->rows != extents[row->rows])
+		return gnn_err(GNN_EDATA,
+			"%s: dataset %s has %" PRIu64 " rows, %" PRIu64 " wanted (%s)", path,
+			row->name, a->rows, extents[row->rows], extent_names[row->rows]);
+	return GNN_OK;
+}
+
+static int find_arrays(struct gnn_store *s)
+{
+	int rc = GNN_OK;
+
+	for (size_t i = 0; i < GNN_COUNT_OF(schema); i++) {
+		const struct gnn_array *a = gnn_container_find(s->container, schema[i].name);
+
+		if (a == NULL && schema[i].required)
+			GNN_FAIL(GNN_EDATA, "%s: dataset %s is missing",
+				gnn_container_path(s->container), schema[i].name);
+		if (a != NULL)
+			GNN_TRY(check_array(s, &schema[i], a));
+		*(const struct gnn_array **)((char *)s + schema[i].field) = a;
+	}
+	if ((s->out.weights == NULL) != (s->in.weights == NULL))
+		GNN_FAIL(GNN_EDATA, "%s: only one of %s and %s is there",
+			gnn_container_path(s->container), GNN_STORE_OUT_WEIGHTS,
+			GNN_STORE_IN_WEIGHTS);
+out:
+	return rc;
+}
+
+int gnn_store_open(struct gnn_store **out, const struct gnn_container_opts *o)
+{
+	struct gnn_container_opts store = *o;
+	struct gnn_store *s = NULL;
+	int rc = GNN_OK;
+
+	*out = NULL;
+	store.format = GNN_FORMAT_STORE;
+	GNN_NEW(s, GNN_MEM_MISC);
+	GNN_TRY(gnn_container_open(&s->container, &store));
+	GNN_TRY(gnn_container_number(s->container, GNN_ATTR_VERTICES, &s->vertices));
+	GNN_TRY(gnn_container_number(s->container, GNN_ATTR_EDGES, &s->edges));
+	if (s->vertices >= INT64_MAX || s->edges >= INT64_MAX)
+		GNN_FAIL(GNN_EDATA,
+			"%s: claims %" PRIu64 " vertices and %" PRIu64
+			" edges, which no file holds",
+			o->path, s->vertices, s->edges);
+	GNN_TRY(find_arrays(s));
+	*out = s;
+	s = NULL;
+out:
+	gnn_store_close(s);
+	return rc;
+}
+
+void gnn_store_close(struct gnn_store *s)
+{
+	if (s == NULL)
+		return;
+	gnn_container_close(s->container);
+	gnn_mem_free(s);
+}
