@@ -22,6 +22,13 @@
 #define GNN_ATTR_EDGES      "edges"
 #define GNN_ATTR_PROVENANCE "provenance"
 
+/* Numbers of the root that save a reading of the topology. All of them or none. */
+#define GNN_ATTR_MAX_IN_DEGREE  "max_in_degree"
+#define GNN_ATTR_MAX_OUT_DEGREE "max_out_degree"
+#define GNN_ATTR_ISOLATED       "isolated"   /* vertices without any edge */
+#define GNN_ATTR_SELF_LOOPS     "self_loops" /* edges */
+#define GNN_ATTR_DUPLICATES     "duplicates" /* edges with an equal one before them */
+
 /* Attributes of the group /order: which order, and its metrics. */
 #define GNN_ATTR_ORDER "order/name"
 
