@@ -36,7 +36,10 @@ enum gnn_own {
 	GNN_OWN_KEEP,    /* h_v stands beside the sum: state columns [width, width + dim_in) */
 };
 
-enum { GNN_CONV_BLOCKS_MAX = 16 };
+/* Whether weights act before or after the combination, where the layer has the choice. */
+enum gnn_message_order { GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST, GNN_ORDER_AGGREGATE_FIRST };
+
+enum { GNN_CONV_BLOCKS_MAX = 64 };
 
 struct gnn_conv {
 	const char        *arch;

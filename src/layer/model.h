@@ -13,8 +13,6 @@
 
 #include "layer/conv.h"
 
-enum gnn_message_order { GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST, GNN_ORDER_AGGREGATE_FIRST };
-
 struct gnn_model;
 
 struct gnn_model_opts {

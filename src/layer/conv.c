@@ -1,0 +1,47 @@
+/* layer/conv.c - see conv.h. */
+#include "layer/conv.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+int gnn_conv_block(struct gnn_conv *c, uint64_t count, float **out)
+{
+	int rc;
+
+	*out = NULL;
+	if (c->block_count == GNN_CONV_BLOCKS_MAX)
+		GNN_FAIL(GNN_EBUG, "a layer of more than %d derived weights", GNN_CONV_BLOCKS_MAX);
+	GNN_NEW_ARRAY(*out, count, GNN_MEM_MODEL);
+	c->block[c->block_count++] = *out;
+out:
+	return rc;
+}
+
+void gnn_conv_fini(struct gnn_conv *c)
+{
+	for (uint32_t i = 0; i < c->block_count; i++)
+		gnn_mem_free(c->block[i]);
+	c->block_count = 0;
+}
+
+float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t in_degree,
+	uint64_t self_loops)
+{
+	uint64_t deg = in_degree - (c->drop_loops ? self_loops : 0) + (c->own_counts ? 1 : 0);
+
+	GNN_DASSERT(self_loops <= in_degree);
+	switch (norm) {
+	case GNN_NORM_RSQRT_IN:
+		return deg > 0 ? (float)(1.0 / sqrt((double)deg)) : 0.0f;
+	case GNN_NORM_INV_IN:
+		return (float)(1.0 / (double)gnn_max_u64(deg, 1));
+	case GNN_NORM_DEG_IN:
+		return (float)gnn_max_u64(deg, 1);
+	case GNN_NORM_COUNT_IN:
+		return (float)deg;
+	case GNN_NORM_NONE:
+		break;
+	}
+	return 1.0f;
+}

@@ -1,0 +1,67 @@
+/*
+ * layer/keys.h - what a tensor is, read from its name.
+ *
+ * Flow     names -> [keys] -> role and layer of each -> model
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   any thread; a constant table
+ * Fails    GNN_ECONFIG names that are no layers of one model; the text lists them
+ *
+ * "gnn.convs.3.lin_l.weight" is the stem "gnn.convs.3." and a known ending. Stems of one model
+ * are equal but for one number, which orders the layers; gaps in it do not matter.
+ */
+#ifndef GNN_LAYER_KEYS_H
+#define GNN_LAYER_KEYS_H
+
+#include "io/safetensors.h"
+
+enum gnn_role {
+	GNN_ROLE_UNKNOWN,
+	GNN_ROLE_WEIGHT,       /* plain "weight" */
+	GNN_ROLE_BIAS,
+	GNN_ROLE_LIN_WEIGHT,
+	GNN_ROLE_LIN_BIAS,
+	GNN_ROLE_LIN_L_WEIGHT,
+	GNN_ROLE_LIN_L_BIAS,
+	GNN_ROLE_LIN_R_WEIGHT,
+	GNN_ROLE_ATT_SRC,
+	GNN_ROLE_ATT_DST,
+	GNN_ROLE_EPS,
+	GNN_ROLE_MLP_WEIGHT,   /* of the linear or batch norm at place `item` of a layer's MLP */
+	GNN_ROLE_MLP_BIAS,
+	GNN_ROLE_MLP_MEAN,
+	GNN_ROLE_MLP_VAR,
+	GNN_ROLE_COUNTER,      /* understood, and not needed */
+	GNN_ROLE_UNSUPPORTED,  /* understood, but this program cannot compute it */
+};
+
+#define GNN_ROLE_BIT(role) (UINT64_C(1) << (role))
+
+/* Places of PyG's MLP class: linear i at 3 i, its norm at 3 i + 1, its activation at 3 i + 2. */
+enum { GNN_MLP_CLASS_STEP = 3 };
+
+struct gnn_weight {
+	const struct gnn_tensor *tensor;
+	float        *data;     /* once loaded; (shape) in C order */
+	enum gnn_role role;
+	const char   *meaning;  /* for people; of UNSUPPORTED: what it would take */
+	uint32_t      stem;     /* bytes of the name in front of the ending */
+	uint32_t      layer;
+	uint32_t      item;     /* place in an MLP */
+	bool          mlp_class; /* PyG's MLP class, not a Sequential */
+};
+
+GNN_BEGIN_DECLS
+
+/* Sets role, meaning, stem and item of each from its tensor's name. */
+void gnn_keys_match(struct gnn_weight *w, uint32_t count);
+
+/* Numbers the layers from 0 and sorts by (layer, role, item); every role must be known. */
+int gnn_keys_group(struct gnn_weight *w, uint32_t count, uint32_t *layers);
+
+/* How keys of a role end: "lin.weight", the first of several. */
+const char *gnn_role_ending(enum gnn_role role);
+
+GNN_END_DECLS
+
+#endif

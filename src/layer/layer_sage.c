@@ -1,0 +1,156 @@
+/*
+ * layer/layer_sage.c - SAGEConv of PyG: h'_v = act(W_l agg_u g(h_u) + b + W_r h_v), agg a mean,
+ * sum or maximum (0 without in-edges), g the identity or relu(P h + p).
+ *
+ * Transform first (mean and sum), one pass: the message is W_l h_u, and the own row brings
+ * max(deg, 1) (W_r h_v + b), or W_r h_v + b to a sum, so that the division at the end is right for
+ * both. Aggregate first: the state keeps [agg | h_v], and one product with [W_l | W_r] ends it.
+ */
+#include "layer/lower.h"
+
+#include <string.h>
+
+struct sage {
+	const float *w_l;  /* (dim_out, width) */
+	const float *w_r;  /* (dim_out, dim_in) or NULL */
+	const float *bias; /* (dim_out) or NULL */
+	const float *project, *project_bias; /* (width, dim_in), (width); or NULL */
+	uint32_t     width; /* of g(h) */
+	enum gnn_aggregator aggregator;
+};
+
+static int read_weights(struct sage *s, struct gnn_conv *c, const struct gnn_lowering *l)
+{
+	const struct gnn_weight *project = gnn_lower_find(l, GNN_ROLE_LIN_WEIGHT, 0);
+	const struct gnn_weight *w_l = gnn_lower_find(l, GNN_ROLE_LIN_L_WEIGHT, 0);
+	int rc;
+
+	GNN_TRY(gnn_lower_matrix(w_l, &c->dim_out, &s->width));
+	c->dim_in = s->width;
+	if (project != NULL) {
+		GNN_TRY(gnn_lower_matrix(project, &s->width, &c->dim_in));
+		GNN_TRY(gnn_lower_matrix_of(w_l, c->dim_out, s->width));
+	}
+	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_LIN_BIAS, 0), s->width));
+	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_LIN_L_BIAS, 0), c->dim_out));
+	GNN_TRY(gnn_lower_matrix_of(gnn_lower_find(l, GNN_ROLE_LIN_R_WEIGHT, 0), c->dim_out,
+		c->dim_in));
+	s->w_l = w_l->data;
+	s->w_r = gnn_lower_data(l, GNN_ROLE_LIN_R_WEIGHT, 0);
+	s->bias = gnn_lower_data(l, GNN_ROLE_LIN_L_BIAS, 0);
+	s->project = gnn_lower_data(l, GNN_ROLE_LIN_WEIGHT, 0);
+	s->project_bias = gnn_lower_data(l, GNN_ROLE_LIN_BIAS, 0);
+	s->aggregator = l->set->v[GNN_SET_AGGREGATOR].choice;
+	if (s->project == NULL && s->project_bias != NULL)
+		GNN_FAIL(GNN_ECONFIG, "layer %u has lin.bias but not lin.weight", l->layer);
+	if (s->aggregator > GNN_AGGREGATE_MAX)
+		GNN_FAIL(GNN_ECONFIG, "gnnrun.aggregator=%s is DGL's, the keys are those of PyG",
+			l->set->v[GNN_SET_AGGREGATOR].text);
+out:
+	return rc;
+}
+
+/* The message is [W_l h | max(deg, 1) (W_r h + b)], the factor for a mean only. */
+static int lower_transform_first(struct gnn_conv *c, const struct sage *s)
+{
+	uint64_t size = (uint64_t)c->dim_out * c->dim_in;
+	bool mean = s->aggregator == GNN_AGGREGATE_MEAN;
+	float *w, *bias = NULL;
+	int rc;
+
+	c->width = c->dim_out;
+	c->state_width = c->dim_out;
+	gnn_rowprog_init(&c->message, c->dim_in);
+	if (s->w_r == NULL) {
+		c->own = GNN_OWN_NONE;
+		GNN_TRY(gnn_rowprog_dense(&c->message, s->w_l, NULL, c->dim_out));
+	} else {
+		c->own = GNN_OWN_ROW;
+		GNN_TRY(gnn_conv_block(c, 2 * size, &w));
+		memcpy(w, s->w_l, size * sizeof(*w));
+		memcpy(w + size, s->w_r, size * sizeof(*w));
+		if (s->bias != NULL) {
+			GNN_TRY(gnn_conv_block(c, 2 * (uint64_t)c->dim_out, &bias));
+			memcpy(bias + c->dim_out, s->bias, c->dim_out * sizeof(*bias));
+		}
+		GNN_TRY(gnn_rowprog_dense(&c->message, w, bias, 2 * c->dim_out));
+		if (mean)
+			GNN_TRY(gnn_rowprog_scale(&c->message, c->dim_out, c->dim_out, 0));
+		c->message_vec[0] = mean ? GNN_NORM_DEG_IN : GNN_NORM_NONE;
+	}
+	gnn_rowprog_init(&c->finish, c->state_width);
+	if (mean)
+		GNN_TRY(gnn_rowprog_scale(&c->finish, 0, c->width, 0));
+	if (s->w_r == NULL)
+		GNN_TRY(gnn_rowprog_bias(&c->finish, s->bias));
+out:
+	return rc;
+}
+
+/* [W_l | W_r], row by row. */
+static int join_weights(struct gnn_conv *c, const struct sage *s, const float **out)
+{
+	uint64_t wide = (uint64_t)s->width + c->dim_in;
+	float *w;
+	int rc;
+
+	*out = s->w_l;
+	if (s->w_r == NULL)
+		return GNN_OK;
+	GNN_TRY(gnn_conv_block(c, c->dim_out * wide, &w));
+	for (uint64_t o = 0; o < c->dim_out; o++) {
+		memcpy(w + o * wide, s->w_l + o * s->width, s->width * sizeof(*w));
+		memcpy(w + o * wide + s->width, s->w_r + o * c->dim_in, c->dim_in * sizeof(*w));
+	}
+	*out = w;
+out:
+	return rc;
+}
+
+static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
+{
+	const float *w;
+	int rc;
+
+	c->own = s->w_r != NULL ? GNN_OWN_KEEP : GNN_OWN_NONE;
+	c->width = s->width;
+	c->state_width = c->width + (s->w_r != NULL ? c->dim_in : 0);
+	gnn_rowprog_init(&c->message, c->dim_in);
+	if (s->project != NULL) {
+		GNN_TRY(gnn_rowprog_dense(&c->message, s->project, s->project_bias, s->width));
+		GNN_TRY(gnn_rowprog_act(&c->message, GNN_ACT_RELU, 0.0f));
+	}
+	gnn_rowprog_init(&c->finish, c->state_width);
+	if (s->aggregator == GNN_AGGREGATE_MEAN)
+		GNN_TRY(gnn_rowprog_scale(&c->finish, 0, c->width, 0));
+	if (s->aggregator == GNN_AGGREGATE_MAX)
+		GNN_TRY(gnn_rowprog_empty(&c->finish, 0, c->width, 0));
+	GNN_TRY(join_weights(c, s, &w));
+	GNN_TRY(gnn_rowprog_dense(&c->finish, w, s->bias, c->dim_out));
+out:
+	return rc;
+}
+
+int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l)
+{
+	static const enum gnn_norm finish[] = {
+		[GNN_AGGREGATE_MEAN] = GNN_NORM_INV_IN,
+		[GNN_AGGREGATE_SUM] = GNN_NORM_NONE,
+		[GNN_AGGREGATE_MAX] = GNN_NORM_COUNT_IN,
+	};
+	struct sage s = {0};
+	bool can_transform;
+	int rc;
+
+	GNN_TRY(read_weights(&s, c, l));
+	can_transform = s.aggregator != GNN_AGGREGATE_MAX && s.project == NULL;
+	GNN_TRY(gnn_lower_order(c, l, can_transform && c->dim_out < c->dim_in, can_transform,
+		true));
+	c->combine = s.aggregator == GNN_AGGREGATE_MAX ? GNN_COMBINE_MAX : GNN_COMBINE_SUM;
+	c->finish_vec[0] = finish[s.aggregator];
+	GNN_TRY(c->transform_first ? lower_transform_first(c, &s) : lower_aggregate_first(c, &s));
+	if (l->set->v[GNN_SET_NORMALIZE].choice == 1)
+		GNN_TRY(gnn_rowprog_l2norm(&c->finish, 1e-12f));
+out:
+	return rc;
+}

@@ -1,0 +1,85 @@
+/* layer/lower.c - see lower.h. */
+#include "layer/lower.h"
+
+#include <stdio.h>
+
+enum { SIDE_MAX = 1 << 24 };
+
+const struct gnn_weight *gnn_lower_find(const struct gnn_lowering *l, enum gnn_role role,
+	uint32_t item)
+{
+	for (uint32_t i = 0; i < l->weight_count; i++)
+		if (l->weight[i].role == role && l->weight[i].item == item)
+			return &l->weight[i];
+	return NULL;
+}
+
+const float *gnn_lower_data(const struct gnn_lowering *l, enum gnn_role role, uint32_t item)
+{
+	const struct gnn_weight *w = gnn_lower_find(l, role, item);
+
+	return w != NULL ? w->data : NULL;
+}
+
+/* "[64, 1433]" */
+static void shape_text(const struct gnn_tensor *t, char *to, size_t size)
+{
+	size_t used = (size_t)snprintf(to, size, "[");
+
+	for (uint32_t d = 0; d < t->rank && used < size; d++)
+		used += (size_t)snprintf(to + used, size - used, "%s%llu", d > 0 ? ", " : "",
+			(unsigned long long)t->shape[d]);
+	if (used < size)
+		snprintf(to + used, size - used, "]");
+}
+
+int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols)
+{
+	const struct gnn_tensor *t = w->tensor;
+	char shape[128];
+
+	*rows = *cols = 0;
+	if (t->rank == 2 && t->shape[0] - 1 < SIDE_MAX && t->shape[1] - 1 < SIDE_MAX) {
+		*rows = (uint32_t)t->shape[0];
+		*cols = (uint32_t)t->shape[1];
+		return GNN_OK;
+	}
+	shape_text(t, shape, sizeof(shape));
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted a matrix", t->name, shape);
+}
+
+int gnn_lower_vector_of(const struct gnn_weight *w, uint32_t count)
+{
+	char shape[128];
+
+	if (w == NULL || (w->tensor->rank == 1 && w->tensor->shape[0] == count))
+		return GNN_OK;
+	shape_text(w->tensor, shape, sizeof(shape));
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u]", w->tensor->name, shape, count);
+}
+
+int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols)
+{
+	char shape[128];
+
+	if (w == NULL || (w->tensor->rank == 2 && w->tensor->shape[0] == rows &&
+				 w->tensor->shape[1] == cols))
+		return GNN_OK;
+	shape_text(w->tensor, shape, sizeof(shape));
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u, %u]", w->tensor->name, shape,
+		rows, cols);
+}
+
+int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,
+	bool can_transform, bool can_aggregate)
+{
+	bool wanted = l->order == GNN_ORDER_AUTO ? best : l->order == GNN_ORDER_TRANSFORM_FIRST;
+
+	GNN_ASSERT(best ? can_transform : can_aggregate);
+	if (wanted ? !can_transform : !can_aggregate)
+		return gnn_err(GNN_ECONFIG, "--message-order %s: layer %u (%s) can only go %s",
+			wanted ? "transform-first" : "aggregate-first", l->layer, c->arch,
+			wanted ? "aggregate-first" : "transform-first");
+	c->transform_first = wanted;
+	return GNN_OK;
+}

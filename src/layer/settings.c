@@ -1,0 +1,271 @@
+/* layer/settings.c - see settings.h. */
+#include "layer/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { CHOICE, COUNT, COUNTS, FLAGS, NUMBER };
+
+#define PREFIX      "gnnrun."
+#define ONLY(arch)  (1u << GNN_ARCH_##arch)
+#define EVERY       UINT32_MAX
+#define ACTIVATIONS "none|relu|elu|leaky_relu|tanh" /* in the order of enum gnn_act */
+
+/*
+ * `archs`: where the setting means something. Elsewhere only `idle` may be told, which says what
+ * is so anyway. `fallback` holds where nothing is told; NULL: keys or the architecture decide.
+ */
+static const struct row {
+	const char *name;
+	enum kind   kind;
+	const char *choices;
+	uint32_t    archs;
+	const char *fallback;
+	const char *idle;
+} rows[GNN_SETTING_COUNT] = {
+	[GNN_SET_LIBRARY] = {"gnnrun.library", CHOICE, "pyg|dgl", EVERY, NULL, NULL},
+	[GNN_SET_ARCH] = {"gnnrun.arch", CHOICE, "gcn|sage|gin|gat|gatv2|graphconv", EVERY, NULL,
+		NULL},
+	[GNN_SET_LAYERS] = {"gnnrun.layers", COUNT, "a number", EVERY, NULL, NULL},
+	[GNN_SET_ACTIVATION] = {"gnnrun.activation", CHOICE, ACTIVATIONS, EVERY, "relu", NULL},
+	[GNN_SET_FINAL_ACTIVATION] = {"gnnrun.final_activation", CHOICE, ACTIVATIONS, EVERY,
+		"none", NULL},
+	[GNN_SET_HEADS] = {"gnnrun.heads", COUNTS, "one number a layer, 8,1", ONLY(GAT), NULL,
+		NULL},
+	[GNN_SET_CONCAT] = {"gnnrun.concat", FLAGS, "0 or 1 a layer, 1,0", ONLY(GAT), NULL, NULL},
+	[GNN_SET_NEGATIVE_SLOPE] = {"gnnrun.negative_slope", NUMBER, "a number", ONLY(GAT), "0.2",
+		NULL},
+	[GNN_SET_SELF_LOOPS] = {"gnnrun.self_loops", CHOICE, "replace|none",
+		ONLY(GCN) | ONLY(GAT), NULL, "none"},
+	[GNN_SET_NORM] = {"gnnrun.norm", CHOICE, "both|right|left|none", 0, NULL, NULL},
+	[GNN_SET_AGGREGATOR] = {"gnnrun.aggregator", CHOICE, "mean|sum|max|gcn|pool", ONLY(SAGE),
+		"mean", "sum"},
+	[GNN_SET_NORMALIZE] = {"gnnrun.normalize", CHOICE, "0|1", ONLY(SAGE), "0", "0"},
+	[GNN_SET_LAYER_NORM_MODE] = {"gnnrun.layer_norm_mode", CHOICE, "node|graph", 0, NULL, NULL},
+	[GNN_SET_JK] = {"gnnrun.jk", CHOICE, "last|cat|max", 0, NULL, NULL},
+	[GNN_SET_MLP_ACTIVATION] = {"gnnrun.mlp_activation", CHOICE, ACTIVATIONS, ONLY(GIN), "relu",
+		NULL},
+};
+
+static const char *const source_names[] = {
+	[GNN_TOLD_NOWHERE] = "not told", [GNN_TOLD_DEFAULT] = "default", [GNN_TOLD_KEYS] = "keys",
+	[GNN_TOLD_METADATA] = "__metadata__", [GNN_TOLD_MODEL_SET] = "--model-set",
+};
+
+static const char *const arch_names[] = {
+	[GNN_ARCH_GCN] = "gcn", [GNN_ARCH_SAGE] = "sage", [GNN_ARCH_GIN] = "gin",
+	[GNN_ARCH_GAT] = "gat", [GNN_ARCH_GATV2] = "gatv2", [GNN_ARCH_GRAPHCONV] = "graphconv",
+};
+
+static const char *const library_names[] = {
+	[GNN_LIBRARY_PYG] = "pyg", [GNN_LIBRARY_DGL] = "dgl",
+};
+
+const char *gnn_setting_name(enum gnn_setting which)
+{
+	return rows[which].name;
+}
+
+const char *gnn_setting_choices(enum gnn_setting which)
+{
+	return rows[which].choices;
+}
+
+const char *gnn_setting_source_name(enum gnn_setting_source source)
+{
+	return source_names[source];
+}
+
+const char *gnn_arch_name(enum gnn_arch arch)
+{
+	return arch_names[arch];
+}
+
+const char *gnn_library_name(enum gnn_library library)
+{
+	return library_names[library];
+}
+
+/* Place of `text` among "a|b|c"; false when it is not there. */
+static bool parse_choice(const char *choices, const char *text, uint32_t *place)
+{
+	size_t length = strlen(text), word;
+
+	for (*place = 0;; (*place)++) {
+		word = strcspn(choices, "|");
+		if (word == length && memcmp(choices, text, length) == 0)
+			return true;
+		if (choices[word] == '\0')
+			return false;
+		choices += word + 1;
+	}
+}
+
+/* A number of at most 9 digits at *at, which is moved behind it. */
+static bool parse_digits(const char **at, uint32_t *out)
+{
+	size_t digits = strspn(*at, "0123456789");
+
+	*out = 0;
+	if (digits == 0 || digits > 9)
+		return false;
+	for (; digits > 0; digits--, (*at)++)
+		*out = *out * 10 + (uint32_t)(**at - '0');
+	return true;
+}
+
+/* "8,1", each within [min, max]. */
+static bool parse_list(struct gnn_setting_value *v, uint32_t min, uint32_t max)
+{
+	const char *at = v->text;
+
+	for (v->list_count = 0; v->list_count < GNN_SETTING_LIST_MAX; at++) {
+		uint32_t *item = &v->list[v->list_count++];
+
+		if (!parse_digits(&at, item) || *item < min || *item > max)
+			return false;
+		if (*at != ',')
+			return *at == '\0';
+	}
+	return false;
+}
+
+static bool parse_value(const struct row *row, struct gnn_setting_value *v)
+{
+	const char *at = v->text;
+	char *end;
+
+	switch (row->kind) {
+	case CHOICE:
+		return parse_choice(row->choices, v->text, &v->choice);
+	case COUNT:
+		return parse_digits(&at, &v->choice) && *at == '\0' && v->choice > 0;
+	case COUNTS:
+		return parse_list(v, 1, 1 << 16);
+	case FLAGS:
+		return parse_list(v, 0, 1);
+	case NUMBER:
+		v->number = strtod(v->text, &end);
+		return end != v->text && *end == '\0' && isfinite(v->number);
+	}
+	return false;
+}
+
+/* Edit distance of two short names, with one row of the table. */
+static uint32_t distance(const char *a, const char *b)
+{
+	uint32_t line[64], above, left;
+	size_t m = strlen(a), n = strnlen(b, GNN_COUNT_OF(line) - 1);
+
+	for (size_t j = 0; j <= n; j++)
+		line[j] = (uint32_t)j;
+	for (size_t i = 1; i <= m; i++) {
+		above = line[0];
+		line[0] = (uint32_t)i;
+		for (size_t j = 1; j <= n; j++) {
+			left = above + (a[i - 1] != b[j - 1]);
+			above = line[j];
+			line[j] = (uint32_t)gnn_min_u64(left,
+				gnn_min_u64(above, line[j - 1]) + 1);
+		}
+	}
+	return line[n];
+}
+
+static int unknown_key(const char *key)
+{
+	uint32_t best = 0, least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < GNN_SETTING_COUNT; i++) {
+		uint32_t d = distance(rows[i].name, key);
+
+		if (d < least) {
+			least = d;
+			best = i;
+		}
+	}
+	return gnn_err(GNN_ECONFIG, "model setting %.60s is unknown, the nearest is %s", key,
+		rows[best].name);
+}
+
+static int tell(struct gnn_settings *s, const char *key, const char *text,
+	enum gnn_setting_source source)
+{
+	struct gnn_setting_value *v;
+	uint32_t i = 0;
+
+	while (i < GNN_SETTING_COUNT && strcmp(rows[i].name, key) != 0)
+		i++;
+	if (i == GNN_SETTING_COUNT)
+		return unknown_key(key);
+	v = &s->v[i];
+	memset(v, 0, sizeof(*v));
+	v->source = source;
+	if (strlen(text) < sizeof(v->text)) {
+		memcpy(v->text, text, strlen(text));
+		if (parse_value(&rows[i], v))
+			return GNN_OK;
+	}
+	return gnn_err(GNN_ECONFIG, "%s (%s) is \"%.60s\", wanted %s", rows[i].name,
+		source_names[source], text, rows[i].choices);
+}
+
+int gnn_settings_tell_pair(struct gnn_settings *s, const char *pair)
+{
+	const char *equals = strchr(pair, '=');
+	bool whole = strncmp(pair, PREFIX, strlen(PREFIX)) == 0;
+	size_t shift = whole ? 0 : strlen(PREFIX);
+	char key[64] = PREFIX;
+
+	if (equals == NULL)
+		return gnn_err(GNN_EUSAGE, "--model-set %.60s: wanted key=value", pair);
+	if ((size_t)(equals - pair) + shift >= sizeof(key))
+		return unknown_key(pair);
+	memcpy(key + shift, pair, (size_t)(equals - pair));
+	key[shift + (size_t)(equals - pair)] = '\0';
+	return tell(s, key, equals + 1, GNN_TOLD_MODEL_SET);
+}
+
+int gnn_settings_tell_metadata(struct gnn_settings *s, const char *key, const char *text)
+{
+	if (strncmp(key, PREFIX, strlen(PREFIX)) != 0)
+		return GNN_SKIPPED;
+	return tell(s, key, text, GNN_TOLD_METADATA);
+}
+
+void gnn_settings_offer(struct gnn_settings *s, enum gnn_setting which, const char *text,
+	enum gnn_setting_source source)
+{
+	int rc = GNN_OK;
+
+	if (s->v[which].source == GNN_TOLD_NOWHERE)
+		rc = tell(s, rows[which].name, text, source);
+	GNN_ASSERT(rc == GNN_OK);
+}
+
+bool gnn_settings_told(const struct gnn_settings *s, enum gnn_setting which)
+{
+	return s->v[which].source >= GNN_TOLD_METADATA;
+}
+
+int gnn_settings_finish(struct gnn_settings *s, enum gnn_arch arch, enum gnn_library library)
+{
+	for (uint32_t i = 0; i < GNN_SETTING_COUNT; i++) {
+		struct gnn_setting_value *v = &s->v[i];
+		const struct row *row = &rows[i];
+		bool applies = (row->archs & 1u << arch) != 0;
+
+		if (gnn_settings_told(s, i) && !applies &&
+			(row->idle == NULL || strcmp(row->idle, v->text) != 0))
+			return gnn_err(GNN_ECONFIG, "%s=%s (%s) is not supported for %s of %s",
+				row->name, v->text, source_names[v->source], arch_names[arch],
+				library_names[library]);
+		if (applies && row->fallback != NULL)
+			gnn_settings_offer(s, i, row->fallback, GNN_TOLD_DEFAULT);
+	}
+	if ((rows[GNN_SET_SELF_LOOPS].archs & 1u << arch) != 0)
+		gnn_settings_offer(s, GNN_SET_SELF_LOOPS,
+			library == GNN_LIBRARY_PYG ? "replace" : "none", GNN_TOLD_DEFAULT);
+	return GNN_OK;
+}

@@ -1,0 +1,190 @@
+// Runs lowered convolutions in float64; see interpret.h.
+#include "check/interpret.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace check {
+
+namespace {
+
+double activate(double x, const gnn_rowop &op)
+{
+	switch (op.act) {
+	case GNN_ACT_RELU: return std::max(x, 0.0);
+	case GNN_ACT_ELU: return x > 0 ? x : std::expm1(x);
+	case GNN_ACT_LEAKY_RELU: return x > 0 ? x : x * op.slope;
+	case GNN_ACT_TANH: return std::tanh(x);
+	case GNN_ACT_NONE: return x;
+	}
+	throw std::logic_error("activation");
+}
+
+double dot(const float *a, const double *b, uint64_t count)
+{
+	double sum = 0;
+	for (uint64_t i = 0; i < count; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+// One row through one operation; `factor` is the row's value of the vector that it names.
+void step(const gnn_rowop &op, const double *x, double *y, double factor)
+{
+	const uint32_t in = op.dim_in, out = op.dim_out;
+	const uint32_t together = op.kind == GNN_ROW_DIVIDE ? out : in;
+	const uint32_t channels = op.heads > 0 ? together / op.heads : 0;
+	double norm = 0;
+
+	for (uint32_t c = 0; c < in; c++)
+		norm += x[c] * x[c];
+	for (uint32_t c = 0; c < out; c++) {
+		const bool inside = c >= op.first && c - op.first < op.count;
+		switch (op.kind) {
+		case GNN_ROW_DENSE:
+			y[c] = dot(op.weight + uint64_t{c} * in, x, in) +
+				(op.bias != nullptr ? op.bias[c] : 0.0);
+			break;
+		case GNN_ROW_BIAS: y[c] = x[c] + op.bias[c]; break;
+		case GNN_ROW_AFFINE: y[c] = x[c] * op.scale[c] + op.shift[c]; break;
+		case GNN_ROW_ACT: y[c] = activate(x[c], op); break;
+		case GNN_ROW_SCALE: y[c] = inside ? x[c] * factor : x[c]; break;
+		case GNN_ROW_EMPTY: y[c] = inside && factor == 0 ? 0.0 : x[c]; break;
+		case GNN_ROW_DIVIDE:
+			y[c] = x[c] / (x[out + c / channels] + op.epsilon);
+			if (x[out + c / channels] == 0 && op.epsilon == 0)
+				y[c] = 0;
+			break;
+		case GNN_ROW_HEAD_MEAN:
+			y[c] = 0;
+			for (uint32_t k = 0; k < op.heads; k++)
+				y[c] += x[k * out + c] / op.heads;
+			break;
+		case GNN_ROW_SCORES: {
+			const uint32_t k = c % op.heads;
+			const float *att = c < op.heads ? op.weight : op.bias;
+			y[c] = dot(att + k * channels, x + k * channels, channels);
+			break;
+		}
+		case GNN_ROW_L2NORM:
+			y[c] = x[c] / std::max(std::sqrt(norm), static_cast<double>(op.epsilon));
+			break;
+		}
+	}
+}
+
+// The messages of v after the loop rule, own row excluded, in source order.
+std::vector<std::vector<uint64_t>> messages_of(const gnn_conv &c, const Graph &g)
+{
+	std::vector<std::vector<uint64_t>> from(g.vertices);
+
+	for (size_t e = 0; e < g.src.size(); e++)
+		if (!c.drop_loops || g.src[e] != g.dst[e])
+			from[g.dst[e]].push_back(g.src[e]);
+	for (auto &list : from)
+		std::sort(list.begin(), list.end());
+	return from;
+}
+
+void softmax(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, const Matrix &z,
+	const Matrix &scores, double *state)
+{
+	const uint32_t channels = c.width / c.heads;
+
+	for (uint32_t k = 0; k < c.heads; k++) {
+		const double own = scores.row(v)[c.heads + k];
+		const auto leaky = [&](double s) { return s < 0 ? s * c.slope : s; };
+		double most = -INFINITY;
+		for (const uint64_t u : from)
+			most = std::max(most, scores.row(u)[k]);
+		for (const uint64_t u : from) {
+			const double score = leaky(scores.row(u)[k] + own);
+			const double w = std::exp(score - leaky(most + own));
+			state[c.width + k] += w;
+			for (uint32_t i = k * channels; i < (k + 1) * channels; i++)
+				state[i] += w * z.row(u)[i];
+		}
+	}
+}
+
+void combine(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, const Matrix &m,
+	const Matrix &h, double *state)
+{
+	for (uint32_t i = 0; i < c.width; i++) {
+		double value = c.combine == GNN_COMBINE_MAX ? -INFINITY : 0.0;
+		for (const uint64_t u : from)
+			value = c.combine == GNN_COMBINE_MAX ? std::max(value, m.row(u)[i])
+							     : value + m.row(u)[i];
+		if (c.own == GNN_OWN_MESSAGE)
+			value += c.own_factor * m.row(v)[i];
+		if (c.own == GNN_OWN_ROW)
+			value += m.row(v)[c.width + i];
+		state[i] = value;
+	}
+	for (uint32_t i = 0; c.own == GNN_OWN_KEEP && i < c.dim_in; i++)
+		state[c.width + i] = h.row(v)[i];
+}
+
+} // namespace
+
+Matrix run_program(const gnn_rowprog &p, const Matrix &x,
+	const std::vector<double> (&vec)[GNN_ROW_VECTORS])
+{
+	Matrix from = x;
+
+	if (x.cols != p.dim_in)
+		throw std::logic_error("a program of another width");
+	for (uint32_t i = 0; i < p.count; i++) {
+		const gnn_rowop &op = p.op[i];
+		const std::vector<double> &factors = vec[op.vector];
+		const bool scaled = op.kind == GNN_ROW_SCALE || op.kind == GNN_ROW_EMPTY;
+		Matrix to(from.rows, op.dim_out);
+		if (op.dim_in != from.cols || (scaled && factors.empty()))
+			throw std::logic_error("an operation that does not fit");
+		for (uint64_t r = 0; r < from.rows; r++)
+			step(op, from.row(r), to.row(r), scaled ? factors[r] : 1.0);
+		from = to;
+	}
+	if (from.cols != p.dim_out)
+		throw std::logic_error("a program that ends in another width");
+	return from;
+}
+
+Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h)
+{
+	std::vector<double> message_vec[GNN_ROW_VECTORS], finish_vec[GNN_ROW_VECTORS];
+	std::vector<uint64_t> degree(g.vertices), loops(g.vertices);
+	const auto from = messages_of(c, g);
+	Matrix state(g.vertices, c.state_width), scores;
+
+	for (size_t e = 0; e < g.src.size(); e++) {
+		degree[g.dst[e]]++;
+		loops[g.dst[e]] += g.src[e] == g.dst[e];
+	}
+	for (int k = 0; k < GNN_ROW_VECTORS; k++)
+		for (uint64_t v = 0; v < g.vertices; v++) {
+			if (c.message_vec[k] != GNN_NORM_NONE)
+				message_vec[k].push_back(
+					gnn_norm_of(c.message_vec[k], &c, degree[v], loops[v]));
+			if (c.finish_vec[k] != GNN_NORM_NONE)
+				finish_vec[k].push_back(
+					gnn_norm_of(c.finish_vec[k], &c, degree[v], loops[v]));
+		}
+	const Matrix m = run_program(c.message, h, message_vec);
+	if (c.combine == GNN_COMBINE_SOFTMAX)
+		scores = run_program(c.scores, m, message_vec);
+	for (uint64_t v = 0; v < g.vertices; v++) {
+		std::vector<uint64_t> sources = from[v];
+		if (c.combine != GNN_COMBINE_SOFTMAX) {
+			combine(c, sources, v, m, h, state.row(v));
+			continue;
+		}
+		if (c.own == GNN_OWN_MESSAGE)
+			sources.push_back(v);
+		softmax(c, sources, v, m, scores, state.row(v));
+	}
+	return run_program(c.finish, state, finish_vec);
+}
+
+} // namespace check

@@ -1,0 +1,343 @@
+// Lowered layers give PyG's numbers (conv-semantics 4.7) and those of an own float64 forward.
+#include "check/model_file.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using check::Graph;
+using check::Layer;
+using check::Matrix;
+using check::Tensor;
+
+// Flat place t of a golden tensor: (((t a + b) mod m) - o) / 10.
+Tensor pattern(std::vector<uint64_t> shape, uint64_t a, uint64_t b, uint64_t m, int o)
+{
+	Tensor t{std::move(shape), {}};
+	uint64_t count = 1;
+
+	for (const uint64_t side : t.shape)
+		count *= side;
+	for (uint64_t i = 0; i < count; i++)
+		t.data.push_back(static_cast<float>(static_cast<int>((i * a + b) % m) - o) / 10.0f);
+	return t;
+}
+
+struct Key {
+	const char *name;
+	std::vector<uint64_t> shape;
+};
+
+// The k-th parameter, sorted by name.
+Layer parameters(const std::vector<Key> &keys)
+{
+	Layer w;
+	for (size_t k = 0; k < keys.size(); k++)
+		w[keys[k].name] = pattern(keys[k].shape, 7, 3 + k, 11, 5);
+	return w;
+}
+
+// A duplicate 0>1, a loop 2>2, vertex 4 without in-edges, vertex 5 without any edge.
+const Graph golden_graph{6, {0, 0, 1, 2, 3, 4, 2, 1}, {1, 1, 2, 2, 0, 3, 3, 3}};
+
+Matrix golden_features()
+{
+	const Tensor t = pattern({6, 3}, 5, 2, 13, 6);
+	Matrix m(6, 3);
+	std::copy(t.data.begin(), t.data.end(), m.data.begin());
+	return m;
+}
+
+Matrix rows(uint64_t cols, const std::vector<double> &values)
+{
+	Matrix m(values.size() / cols, cols);
+	m.data = values;
+	return m;
+}
+
+struct Case {
+	std::string name;
+	Layer layer;
+	check::Metadata metadata;
+	Matrix want;
+	bool can_transform, can_aggregate;
+};
+
+Layer with_eps(Layer w, float eps)
+{
+	w["eps"] = {{1}, {eps}};
+	return w;
+}
+
+const std::vector<Key> gat_keys(uint64_t bias)
+{
+	return {{"att_dst", {1, 2, 2}}, {"att_src", {1, 2, 2}}, {"bias", {bias}},
+		{"lin.weight", {4, 3}}};
+}
+
+std::vector<Case> golden_cases()
+{
+	return {
+		{"gcn", parameters({{"bias", {2}}, {"lin.weight", {2, 3}}}), {},
+			rows(2, {-.053076, .471256, -.186852, .701801, -.448897, .667155, -.220997,
+				.395696, -.02, .23, -.1, .31}), true, true},
+		{"sage", parameters({{"lin_l.bias", {2}}, {"lin_l.weight", {2, 3}},
+			{"lin_r.weight", {2, 3}}}), {},
+			rows(2, {.2, .26, -.36, .46, -.76, .37, -.11, .79, -.01, .68, -.03, .6}),
+			true, true},
+		{"gin", with_eps(parameters({{"nn.0.bias", {4}}, {"nn.0.weight", {4, 3}},
+			{"nn.2.bias", {2}}, {"nn.2.weight", {2, 4}}}), .3f), {},
+			rows(2, {-.0956, -.3629, -.057, -.2698, -.0478, -.2972, -.0405, -.3595,
+				-.0413, -.3689, -.0759, -.3241}), true, true},
+		{"gat-concat", parameters(gat_keys(4)), {{"gnnrun.concat", "1"}},
+			rows(4, {.165017, -.225119, .488313, -.191926, -.003599, -.408282, .297541,
+				.073462, -.28994, -.68003, .030128, .079872, -.0843, -.469983,
+				.299573, -.189573, .2, -.21, .48, -.37, .24, -.23, .4, -.29}),
+			true, false},
+		{"gat-mean", parameters(gat_keys(2)), {},
+			rows(2, {.176665, -.358523, -.003029, -.31741, -.279906, -.450079,
+				-.042363, -.479778, .19, -.44, .17, -.41}), true, false},
+	};
+}
+
+TEST(Layer, GoldenVectorsOfPyg)
+{
+	const check::TempFile file("golden.safetensors");
+
+	for (const Case &c : golden_cases())
+		for (const auto order : {GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST,
+			     GNN_ORDER_AGGREGATE_FIRST}) {
+			SCOPED_TRACE(c.name + " order " + std::to_string(order));
+			if ((order == GNN_ORDER_TRANSFORM_FIRST && !c.can_transform) ||
+				(order == GNN_ORDER_AGGREGATE_FIRST && !c.can_aggregate))
+				continue;
+			check::write_tensors(file.path(), check::join_layers({c.layer}),
+				c.metadata);
+			const check::Model m = check::load_model(file.path(), order);
+			const Matrix got =
+				check::run_model(m.get(), golden_graph, golden_features());
+			ASSERT_EQ(got.data.size(), c.want.data.size());
+			for (size_t i = 0; i < got.data.size(); i++)
+				EXPECT_NEAR(got.data[i], c.want.data[i], 6e-7) << "value " << i;
+		}
+}
+
+TEST(Layer, TheReferenceItselfGivesTheGoldenVectors)
+{
+	const std::vector<Case> cases = golden_cases();
+	const Matrix h = golden_features();
+	const Matrix got[] = {
+		check::gcn(golden_graph, h, cases[0].layer),
+		check::sage(golden_graph, h, cases[1].layer),
+		check::gin(golden_graph, h, cases[2].layer),
+		check::gat(golden_graph, h, cases[3].layer),
+		check::gat(golden_graph, h, cases[4].layer, {.concat = false}),
+	};
+
+	for (size_t k = 0; k < cases.size(); k++)
+		for (size_t i = 0; i < got[k].data.size(); i++)
+			EXPECT_NEAR(got[k].data[i], cases[k].want.data[i], 6e-7) << cases[k].name;
+}
+
+// Random layers against the reference, every legal order, one graph with all the odd vertices and
+// one without edges.
+struct Against : ::testing::Test {
+	const check::TempFile file{"against.safetensors"};
+	const Graph graphs[2] = {check::random_graph(40, 160, 7), Graph{5, {}, {}}};
+
+	template <typename Reference>
+	void expect_equal(const Layer &layer, const check::Metadata &metadata,
+		const std::vector<gnn_message_order> &orders, Reference reference)
+	{
+		const uint64_t dim_in = 6;
+
+		check::write_tensors(file.path(), check::join_layers({layer}), metadata);
+		for (const auto order : orders)
+			for (const Graph &g : graphs) {
+				const Matrix h = check::random_matrix(g.vertices, dim_in, 3);
+				const check::Model m = check::load_model(file.path(), order);
+				EXPECT_LT(check::difference(check::run_model(m.get(), g, h),
+						  reference(g, h)), 1e-6)
+					<< "order " << order << ", " << g.src.size() << " edges";
+			}
+	}
+	static Tensor tensor(std::vector<uint64_t> shape)
+	{
+		static uint64_t seed = 100;
+		return check::random_tensor(std::move(shape), seed++);
+	}
+};
+
+const std::vector<gnn_message_order> both = {GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST,
+	GNN_ORDER_AGGREGATE_FIRST};
+const std::vector<gnn_message_order> only_auto = {GNN_ORDER_AUTO};
+
+TEST_F(Against, GcnWithAndWithoutLoopsAndBias)
+{
+	for (const uint64_t dim_out : {3u, 6u, 9u})
+		for (const bool bias : {true, false}) {
+			Layer w = {{"lin.weight", tensor({dim_out, 6})}};
+			if (bias)
+				w["bias"] = tensor({dim_out});
+			expect_equal(w, {}, both,
+				[&](const Graph &g, const Matrix &h) {
+					return check::gcn(g, h, w);
+				});
+			expect_equal(w, {{"gnnrun.self_loops", "none"}}, both,
+				[&](const Graph &g, const Matrix &h) {
+					return check::gcn(g, h, w, false);
+				});
+		}
+}
+
+TEST_F(Against, GcnOfPygOneStoresTheWeightTurned)
+{
+	const Tensor w = tensor({6, 4});
+	Tensor turned{{4, 6}, std::vector<float>(24)};
+
+	for (size_t i = 0; i < 6; i++)
+		for (size_t o = 0; o < 4; o++)
+			turned.data[o * 6 + i] = w.data[i * 4 + o];
+	expect_equal({{"weight", w}, {"bias", {{4}, {1, 2, 3, 4}}}}, {{"gnnrun.library", "pyg"}},
+		both, [&](const Graph &g, const Matrix &h) {
+			return check::gcn(g, h,
+				{{"lin.weight", turned}, {"bias", {{4}, {1, 2, 3, 4}}}});
+		});
+}
+
+TEST_F(Against, SageOfEveryAggregator)
+{
+	for (const std::string aggregator : {"mean", "sum", "max"})
+		for (const uint64_t dim_out : {3u, 8u})
+			for (const bool root : {true, false})
+				for (const bool bias : {true, false}) {
+					Layer w = {{"lin_l.weight", tensor({dim_out, 6})}};
+					if (bias)
+						w["lin_l.bias"] = tensor({dim_out});
+					if (root)
+						w["lin_r.weight"] = tensor({dim_out, 6});
+					expect_equal(w, {{"gnnrun.aggregator", aggregator}},
+						aggregator == "max" ? only_auto : both,
+						[&](const Graph &g, const Matrix &h) {
+							return check::sage(g, h, w, aggregator);
+						});
+				}
+}
+
+TEST_F(Against, SageNormalizedAndProjected)
+{
+	Layer w = {{"lin_l.weight", tensor({4, 6})}, {"lin_l.bias", tensor({4})},
+		{"lin_r.weight", tensor({4, 6})}};
+	expect_equal(w, {{"gnnrun.normalize", "1"}}, both, [&](const Graph &g, const Matrix &h) {
+		return check::sage(g, h, w, "mean", true);
+	});
+	w["lin.weight"] = tensor({6, 6});
+	w["lin.bias"] = tensor({6});
+	for (const std::string aggregator : {"mean", "sum", "max"})
+		expect_equal(w, {{"gnnrun.aggregator", aggregator}}, only_auto,
+			[&](const Graph &g, const Matrix &h) {
+				return check::sage(g, h, w, aggregator);
+			});
+}
+
+TEST_F(Against, GinOfAnyDepthWithBatchNorms)
+{
+	// Linear 0, BatchNorm 1, relu 2, Linear 3, relu 4, BatchNorm 5, Linear 6.
+	Layer w = {{"eps", {{1}, {-.25f}}}, {"nn.0.weight", tensor({5, 6})},
+		{"nn.0.bias", tensor({5})}, {"nn.1.weight", tensor({5})},
+		{"nn.1.bias", tensor({5})},
+		{"nn.1.running_mean", tensor({5})}, {"nn.1.running_var", {{5}, {1, 2, .5, .1, 3}}},
+		{"nn.3.weight", tensor({8, 5})}};
+	const auto reference = [&](const Graph &g, const Matrix &h) { return check::gin(g, h, w); };
+
+	expect_equal(w, {}, both, reference);
+	w.erase("nn.0.bias");
+	w.erase("nn.1.weight");
+	w.erase("nn.1.bias");
+	expect_equal(w, {}, both, reference);
+	w["nn.6.weight"] = tensor({3, 8});
+	w["nn.6.bias"] = tensor({3});
+	expect_equal(w, {}, both, reference);
+}
+
+TEST_F(Against, GinWithANormBehindAnActivation)
+{
+	// Linear 0, relu 1, BatchNorm 2, Linear 3 without an activation between.
+	const Layer w = {{"eps", {{1}, {0}}}, {"nn.0.weight", tensor({4, 6})},
+		{"nn.2.running_mean", tensor({4})}, {"nn.2.running_var", {{4}, {1, 2, .5, .1f}}},
+		{"nn.3.weight", tensor({2, 4})}};
+	expect_equal(w, {}, both, [&](const Graph &g, const Matrix &h) {
+		Matrix x = check::gin(g, h, {{"eps", w.at("eps")}, {"nn.0.weight",
+			w.at("nn.0.weight")}});
+		check::relu(x);
+		const Layer rest = {{"eps", w.at("eps")},
+			{"nn.0.running_mean", w.at("nn.2.running_mean")},
+			{"nn.0.running_var", w.at("nn.2.running_var")},
+			{"nn.1.weight", w.at("nn.3.weight")}};
+		return check::gin(Graph{g.vertices, {}, {}}, x, rest);
+	});
+}
+
+TEST_F(Against, GinOfThePygZoo)
+{
+	const Layer w = {{"eps", {{1}, {.5f}}}, {"nn.lins.0.weight", tensor({4, 6})},
+		{"nn.lins.0.bias", tensor({4})}, {"nn.lins.1.weight", tensor({3, 4})},
+		{"nn.lins.1.bias", tensor({3})}, {"nn.norms.0.module.weight", tensor({4})},
+		{"nn.norms.0.module.bias", tensor({4})},
+		{"nn.norms.0.module.running_mean", tensor({4})},
+		{"nn.norms.0.module.running_var", {{4}, {1, 2, .5, .1f}}}};
+	Layer plain = {{"eps", w.at("eps")}};
+	for (const char *key : {"weight", "bias"}) {
+		const std::string k = key;
+		plain["nn.0." + k] = w.at("nn.lins.0." + k);
+		plain["nn.1." + k] = w.at("nn.norms.0.module." + k);
+		plain["nn.3." + k] = w.at("nn.lins.1." + k);
+	}
+	plain["nn.1.running_mean"] = w.at("nn.norms.0.module.running_mean");
+	plain["nn.1.running_var"] = w.at("nn.norms.0.module.running_var");
+	expect_equal(w, {}, both,
+		[&](const Graph &g, const Matrix &h) { return check::gin(g, h, plain); });
+}
+
+TEST_F(Against, GatWithAndWithoutLoopsConcatAndBias)
+{
+	for (const bool loops : {true, false})
+		for (const bool concat : {true, false})
+			for (const bool bias : {true, false})
+				for (const uint64_t heads : {1u, 3u}) {
+					Layer w = {{"lin.weight", tensor({heads * 4, 6})},
+						{"att_src", tensor({1, heads, 4})},
+						{"att_dst", tensor({1, heads, 4})}};
+					if (bias)
+						w["bias"] = tensor({concat ? heads * 4 : 4});
+					expect_equal(w,
+						{{"gnnrun.self_loops", loops ? "replace" : "none"},
+							{"gnnrun.concat", concat ? "1" : "0"},
+							{"gnnrun.negative_slope", "0.3"}},
+						{GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST},
+						[&](const Graph &g, const Matrix &h) {
+							return check::gat(g, h, w,
+								{concat, loops, .3});
+						});
+				}
+}
+
+TEST_F(Against, TwoLayersWithActivations)
+{
+	const std::vector<Layer> w = {
+		{{"lin.weight", tensor({8, 6})}, {"bias", tensor({8})}},
+		{{"lin.weight", tensor({3, 8})}, {"bias", tensor({3})}}};
+	const Graph &g = graphs[0];
+	const Matrix h = check::random_matrix(g.vertices, 6, 5);
+
+	check::write_tensors(file.path(), check::join_layers(w),
+		{{"gnnrun.activation", "elu"}, {"gnnrun.final_activation", "relu"}});
+	Matrix want = check::gcn(g, h, w[0]);
+	check::elu(want);
+	want = check::gcn(g, want, w[1]);
+	check::relu(want);
+	const check::Model m = check::load_model(file.path());
+	EXPECT_LT(check::difference(check::run_model(m.get(), g, h), want), 1e-6);
+}
+
+} // namespace
