@@ -31,17 +31,5 @@ float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t in_degr
 	uint64_t deg = in_degree - (c->drop_loops ? self_loops : 0) + (c->own_counts ? 1 : 0);
 
 	GNN_DASSERT(self_loops <= in_degree);
-	switch (norm) {
-	case GNN_NORM_RSQRT_IN:
-		return deg > 0 ? (float)(1.0 / sqrt((double)deg)) : 0.0f;
-	case GNN_NORM_INV_IN:
-		return (float)(1.0 / (double)gnn_max_u64(deg, 1));
-	case GNN_NORM_DEG_IN:
-		return (float)gnn_max_u64(deg, 1);
-	case GNN_NORM_COUNT_IN:
-		return (float)deg;
-	case GNN_NORM_NONE:
-		break;
-	}
-	return 1.0f;
+	return gnn_norm_value(norm, deg);
 }

@@ -20,15 +20,6 @@
 
 #include "op/backend.h"
 
-/* A per-row factor that depends on degrees only. */
-enum gnn_norm {
-	GNN_NORM_NONE,     /* no vector */
-	GNN_NORM_RSQRT_IN, /* deg > 0 ? 1 / sqrt(deg) : 0 */
-	GNN_NORM_INV_IN,   /* 1 / max(deg, 1) */
-	GNN_NORM_DEG_IN,   /* max(deg, 1) */
-	GNN_NORM_COUNT_IN, /* deg: for GNN_ROW_EMPTY */
-};
-
 enum gnn_own {
 	GNN_OWN_NONE,
 	GNN_OWN_MESSAGE, /* own_factor times m_v joins the combination (SOFTMAX: as a message) */

@@ -7,33 +7,31 @@
  * Thread   one caller
  * Fails    GNN_EOS memory or device; GNN_EUNAVAIL no such backend here
  *
- * Operations are ordered as issued and may return before they are done; sync waits for all. Every
- * pointer in an argument is a backend buffer but the weights of row programs and the edge batch,
- * which the backend copies where it must. Widths and pitches count floats.
+ * Operations are ordered as issued and may return before they are done; mark and wait order the
+ * host behind them. Every pointer in an argument is a backend buffer, or what stage made of host
+ * memory; weights of row programs are host memory that stays, which a backend may keep copies of.
+ * Widths and pitches count floats.
  */
 #ifndef GNN_OP_BACKEND_H
 #define GNN_OP_BACKEND_H
 
+#include "op/edges.h"
+#include "op/norm.h"
 #include "op/rowprog.h"
 
 enum gnn_combine { GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX };
 
-#define GNN_NO_CARRY UINT64_MAX
-#define GNN_OWN_BIT  UINT32_C(0x80000000)
-
 /*
- * Edges of one block of message rows, grouped by destination, in source order within a group.
- * An entry of `src` is a row of the block; with GNN_OWN_BIT it is the destination's own row.
+ * Degrees of a range of vertices. deg(v) = in[v], less loops[v] if drop_loops, plus 1 if
+ * own_counts.
  */
-struct gnn_edge_batch {
-	uint64_t        group_count;
-	uint64_t        entry_count;
-	const uint64_t *vertex; /* (group_count) destination */
-	const uint64_t *slot;   /* (group_count) its row in the state; may equal `vertex` */
-	const uint64_t *carry;  /* (group_count) its carry row, or GNN_NO_CARRY; NULL: none */
-	const uint64_t *first;  /* (group_count + 1) into src and weight */
-	const uint32_t *src;    /* (entry_count) */
-	const float    *weight; /* (entry_count) or NULL */
+struct gnn_factors_args {
+	enum gnn_norm   norm;
+	bool            drop_loops, own_counts;
+	const uint32_t *in;    /* (rows) listed in-degrees */
+	const uint32_t *loops; /* (rows) listed self-loops, or NULL: none */
+	uint64_t        rows;
+	float          *to;    /* (rows) */
 };
 
 /* to = program(from), rows starting at a multiple of the panel height. */
@@ -87,22 +85,50 @@ struct gnn_backend_opts {
 	uint32_t threads;
 };
 
+enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES, GNN_STAGE_KINDS };
+
 struct gnn_backend_ops {
 	const char *name;
+	uint32_t    panel_rows; /* height of dense panels; chunks are multiples of it */
+	bool        unified;    /* host memory is backend memory: stage lends the same pointer */
 	int  (*create)(struct gnn_backend **out, const struct gnn_backend_opts *o);
 	void (*destroy)(struct gnn_backend *b);
 	int  (*alloc)(struct gnn_backend *b, void **out, uint64_t bytes);
 	void (*free)(struct gnn_backend *b, void *buffer);
+	/* Host memory that copies fast to and from the backend. */
+	int  (*alloc_host)(struct gnn_backend *b, void **out, uint64_t bytes);
+	void (*free_host)(struct gnn_backend *b, void *buffer);
 	/* Sets `count` floats to `value`. */
 	int  (*fill)(struct gnn_backend *b, float *to, float value, uint64_t count);
-	/* Between host and backend, either way; `pitch` and `width` in bytes. */
+	/* Between host and backend or within it; `pitch` and `width` in bytes. */
 	int  (*copy)(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *from,
 		uint64_t from_pitch, uint64_t width, uint64_t rows);
+	/*
+	 * A range of host memory for the operations that follow. The host memory must stay until a
+	 * mark issued after the stage is reached; what is lent stays until the next but one stage of
+	 * its kind. Not unified backends copy, overlapped with what was issued before. reserve says
+	 * the largest range of a kind, once, before.
+	 */
+	int  (*reserve)(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes);
+	int  (*stage)(struct gnn_backend *b, enum gnn_stage_kind kind, const void *host,
+		uint64_t bytes, const void **out);
+	/* A point in the order of operations; wait returns once all before it is done. */
+	int  (*mark)(struct gnn_backend *b, uint64_t *ticket);
+	int  (*wait)(struct gnn_backend *b, uint64_t ticket);
 	int  (*rows)(struct gnn_backend *b, const struct gnn_rows_args *a);
+	int  (*factors)(struct gnn_backend *b, const struct gnn_factors_args *a);
 	int  (*aggregate)(struct gnn_backend *b, const struct gnn_aggregate_args *a);
 	/* See gnn_backend_check_dense. */
 	int  (*check_dense)(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
 	int  (*sync)(struct gnn_backend *b);
+	/*
+	 * Optional: groups edges on the backend; valid until the next group. Without it the control
+	 * thread does (infer/program.h). prepare comes first.
+	 */
+	int  (*prepare)(struct gnn_backend *b, const struct gnn_graph_info *g);
+	int  (*group)(struct gnn_backend *b, const struct gnn_edge_list *l,
+		struct gnn_edge_batch *out);
+	uint64_t (*peak_bytes)(const struct gnn_backend *b); /* device memory; 0 when unified */
 };
 
 /* Every backend embeds this first. */

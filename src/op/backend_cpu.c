@@ -109,22 +109,84 @@ static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *
 	return GNN_OK;
 }
 
+static int reserve(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes)
+{
+	(void)b;
+	(void)kind;
+	(void)bytes;
+	return GNN_OK;
+}
+
+static int stage(struct gnn_backend *b, enum gnn_stage_kind kind, const void *host, uint64_t bytes,
+	const void **out)
+{
+	(void)b;
+	(void)kind;
+	(void)bytes;
+	*out = host;
+	return GNN_OK;
+}
+
+/* Every operation is done when it returns, so every ticket is reached. */
+static int mark(struct gnn_backend *b, uint64_t *ticket)
+{
+	(void)b;
+	*ticket = 0;
+	return GNN_OK;
+}
+
+static int wait_ticket(struct gnn_backend *b, uint64_t ticket)
+{
+	(void)b;
+	(void)ticket;
+	return GNN_OK;
+}
+
+static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
+{
+#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
+	for (uint64_t i = 0; i < a->rows; i++) {
+		uint64_t deg = a->in[i] + (uint64_t)a->own_counts;
+
+		if (a->drop_loops && a->loops != NULL)
+			deg -= a->loops[i];
+		a->to[i] = gnn_norm_value(a->norm, deg);
+	}
+	return GNN_OK;
+}
+
 static int sync_done(struct gnn_backend *b)
 {
 	(void)b;
 	return GNN_OK;
 }
 
+static uint64_t peak_bytes(const struct gnn_backend *b)
+{
+	(void)b;
+	return 0;
+}
+
 const struct gnn_backend_ops gnn_backend_cpu = {
 	.name = "cpu",
+	.panel_rows = GNN_PANEL_ROWS,
+	.unified = true,
 	.create = create,
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = free_buffer,
+	.alloc_host = alloc,
+	.free_host = free_buffer,
 	.fill = fill,
 	.copy = copy,
+	.reserve = reserve,
+	.stage = stage,
+	.mark = mark,
+	.wait = wait_ticket,
 	.rows = gnn_cpu_rows,
+	.factors = factors,
 	.aggregate = gnn_cpu_aggregate,
 	.check_dense = gnn_cpu_check_dense,
 	.sync = sync_done,
+	.peak_bytes = peak_bytes,
 };

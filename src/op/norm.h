@@ -1,0 +1,49 @@
+/*
+ * op/norm.h - factors of rows that depend on degrees only.
+ *
+ * Flow     degrees -> [norm] -> the vectors of row programs
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   pure functions
+ * Fails    never
+ *
+ * deg(v) = listed in-degree, less listed self-loops if the conv drops them, plus 1 if its own row
+ * counts.
+ */
+#ifndef GNN_OP_NORM_H
+#define GNN_OP_NORM_H
+
+#include "base/decl.h"
+
+#include <math.h>
+
+/* A per-row factor that depends on degrees only. */
+enum gnn_norm {
+	GNN_NORM_NONE,     /* no vector */
+	GNN_NORM_RSQRT_IN, /* deg > 0 ? 1 / sqrt(deg) : 0 */
+	GNN_NORM_INV_IN,   /* 1 / max(deg, 1) */
+	GNN_NORM_DEG_IN,   /* max(deg, 1) */
+	GNN_NORM_COUNT_IN, /* deg: for GNN_ROW_EMPTY */
+};
+
+/* The factor of one vertex from its deg, rounded once, for every backend alike. */
+static inline float gnn_norm_value(enum gnn_norm norm, uint64_t deg)
+{
+	double d = (double)deg;
+
+	switch (norm) {
+	case GNN_NORM_RSQRT_IN:
+		return deg > 0 ? (float)(1.0 / sqrt(d)) : 0.0f;
+	case GNN_NORM_INV_IN:
+		return (float)(1.0 / (deg > 0 ? d : 1.0));
+	case GNN_NORM_DEG_IN:
+		return (float)(deg > 0 ? d : 1.0);
+	case GNN_NORM_COUNT_IN:
+		return (float)d;
+	case GNN_NORM_NONE:
+		break;
+	}
+	return 1.0f;
+}
+
+#endif
