@@ -25,7 +25,7 @@ struct gnn_infer_opts {
 	uint32_t             queue_depth; /* chunks read ahead */
 	bool                 verify_reads;
 	bool                 predict;     /* also /prediction */
-	bool                 save_layers; /* also /layer/<l> */
+	bool                 save_layers; /* also /layer/<l>, hidden layers from 1 */
 	enum gnn_metric      metric;
 	enum gnn_dio_engine  engine;
 	const char          *provenance;

@@ -1,0 +1,156 @@
+/* infer/degrees.c - see degrees.h. */
+#include "infer/degrees.h"
+
+#include "base/mem.h"
+#include "io/stream.h"
+
+enum { OFFSET_PIECE_BYTES = 4 << 20 };
+
+uint64_t gnn_degrees_bytes(const struct gnn_store *s)
+{
+	uint64_t words = s->vertices / 64 + 1;
+
+	return s->vertices * 4 * (s->self_loops != NULL ? 2 : 1) + words * 16 +
+		4u * (OFFSET_PIECE_BYTES + 2 * GNN_PAGE_BYTES);
+}
+
+/* One in-degree from two neighbouring offsets. */
+static int add_degree(struct gnn_degrees *d, gnn_vid v, uint64_t begin, uint64_t end)
+{
+	if (end < begin)
+		return gnn_err(GNN_EDATA, "topology/in/offsets: row %llu ends at %llu, before its "
+			"begin %llu", (unsigned long long)v, (unsigned long long)end,
+			(unsigned long long)begin);
+	if (end - begin > UINT32_MAX)
+		return gnn_err(GNN_EDATA, "vertex %llu has %llu in-edges, at most 2^32 - 1 can be "
+			"counted", (unsigned long long)v, (unsigned long long)(end - begin));
+	d->in[v] = (uint32_t)(end - begin);
+	return GNN_OK;
+}
+
+static int read_degrees(struct gnn_degrees *d, const struct gnn_store *s, bool verify)
+{
+	struct gnn_stream *stream = NULL;
+	struct gnn_piece *piece;
+	uint64_t seen = 0, last = 0;
+	int rc;
+
+	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
+		.container = s->container, .array = s->in.offsets, .bytes = s->in.offsets->bytes,
+		.piece_bytes = OFFSET_PIECE_BYTES, .ahead = 2, .lent = 1, .verify = verify}));
+	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
+		const uint64_t *offset = piece->data;
+		uint64_t count = piece->bytes / sizeof(*offset);
+
+		for (uint64_t i = 0; i < count && rc == GNN_OK; i++, seen++) {
+			if (seen > 0)
+				rc = add_degree(d, seen - 1, last, offset[i]);
+			last = offset[i];
+		}
+		gnn_stream_put(stream, piece);
+		if (rc < 0)
+			goto out;
+	}
+	if (rc < 0)
+		goto out;
+	rc = GNN_OK;
+	if (seen != s->vertices + 1 || last != s->edges)
+		GNN_FAIL(GNN_EDATA, "topology/in/offsets ends at %llu, the store has %llu edges",
+			(unsigned long long)last, (unsigned long long)s->edges);
+	d->read_bytes += gnn_stream_read_bytes(stream);
+out:
+	gnn_stream_close(stream);
+	return rc;
+}
+
+static void mark_hubs(struct gnn_degrees *d)
+{
+	for (gnn_vid v = 0; v < d->vertices; v++)
+		if (d->in[v] >= GNN_HUB_DEGREE)
+			d->hub_bits[v >> 6] |= UINT64_C(1) << (v & 63);
+	for (uint64_t w = 0; w <= d->vertices / 64; w++) {
+		d->hub_rank[w] = d->hub_count;
+		d->hub_count += (uint64_t)__builtin_popcountll(d->hub_bits[w]);
+	}
+}
+
+int gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool verify)
+{
+	struct gnn_degrees *d = NULL;
+	uint64_t words = s->vertices / 64 + 1;
+	int rc;
+
+	*out = NULL;
+	GNN_NEW(d, GNN_MEM_MISC);
+	d->vertices = s->vertices;
+	GNN_NEW_ARRAY(d->in, s->vertices, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(d->hub_bits, words, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(d->hub_rank, words, GNN_MEM_TOPOLOGY);
+	GNN_TRY(read_degrees(d, s, verify));
+	if (s->self_loops != NULL) {
+		GNN_NEW_ARRAY(d->loops, s->vertices, GNN_MEM_TOPOLOGY);
+		GNN_TRY(gnn_array_load(s->container, s->self_loops, 0, s->self_loops->bytes,
+			d->loops));
+		d->read_bytes += s->self_loops->bytes;
+	}
+	mark_hubs(d);
+	*out = d;
+	d = NULL;
+out:
+	gnn_degrees_free(d);
+	return rc;
+}
+
+static int mirror_array(struct gnn_backend *b, const void **there, const void *here,
+	uint64_t bytes)
+{
+	void *block;
+	int rc = GNN_OK;
+
+	*there = here;
+	if (b->ops->unified || here == NULL)
+		return GNN_OK;
+	*there = NULL;
+	GNN_TRY(b->ops->alloc(b, &block, bytes));
+	*there = block;
+	GNN_TRY(b->ops->copy(b, block, bytes, here, bytes, bytes, 1));
+out:
+	return rc;
+}
+
+int gnn_degrees_mirror(struct gnn_degrees *d, struct gnn_backend *b)
+{
+	uint64_t words = d->vertices / 64 + 1;
+	int rc;
+
+	GNN_ASSERT(d->backend == NULL);
+	d->backend = b;
+	GNN_TRY(mirror_array(b, (const void **)&d->in_there, d->in, d->vertices * 4));
+	GNN_TRY(mirror_array(b, (const void **)&d->loops_there, d->loops, d->vertices * 4));
+	GNN_TRY(mirror_array(b, (const void **)&d->hub_bits_there, d->hub_bits, words * 8));
+	GNN_TRY(mirror_array(b, (const void **)&d->hub_rank_there, d->hub_rank, words * 8));
+out:
+	return rc;
+}
+
+static void free_mirror(struct gnn_degrees *d)
+{
+	const void *array[] = {d->in_there, d->loops_there, d->hub_bits_there, d->hub_rank_there};
+
+	if (d->backend == NULL || d->backend->ops->unified)
+		return;
+	for (uint32_t i = 0; i < GNN_COUNT_OF(array); i++)
+		d->backend->ops->free(d->backend, (void *)(uintptr_t)array[i]);
+}
+
+void gnn_degrees_free(struct gnn_degrees *d)
+{
+	if (d == NULL)
+		return;
+	free_mirror(d);
+	gnn_mem_free(d->in);
+	gnn_mem_free(d->loops);
+	gnn_mem_free(d->hub_bits);
+	gnn_mem_free(d->hub_rank);
+	gnn_mem_free(d);
+}

@@ -1,0 +1,57 @@
+/*
+ * infer/degrees.h - what the engine must know of every vertex at any time: its in-degree.
+ *
+ * Flow     store -> [degrees] -> program (carry rows), infer (degree factors)
+ * Owns     4 bytes a vertex, 4 more where the graph has self-loops, 1/4 byte for the hubs
+ * Lends    nothing
+ * Thread   constant once loaded
+ * Fails    GNN_EDATA offsets that do not ascend, an in-degree over 2^32 - 1; GNN_EIO; GNN_EOS
+ */
+#ifndef GNN_INFER_DEGREES_H
+#define GNN_INFER_DEGREES_H
+
+#include "io/store.h"
+#include "op/backend.h"
+
+struct gnn_degrees {
+	uint64_t  vertices;
+	uint32_t *in;        /* (V) listed in-edges */
+	uint32_t *loops;     /* (V) listed self-loops, or NULL: none at all */
+	uint64_t *hub_bits;  /* one bit a vertex: in-degree >= GNN_HUB_DEGREE */
+	uint64_t *hub_rank;  /* hubs in front of each 64-bit word */
+	uint64_t  hub_count;
+	uint64_t  read_bytes;
+	/* The same as the backend sees them, after gnn_degrees_mirror. */
+	struct gnn_backend *backend;
+	const uint32_t *in_there, *loops_there;
+	const uint64_t *hub_bits_there, *hub_rank_there;
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool verify);
+void gnn_degrees_free(struct gnn_degrees *d); /* NULL is fine */
+uint64_t gnn_degrees_bytes(const struct gnn_store *s); /* memory that load takes */
+
+/* Copies for backends whose memory is not the host's; else the host's own arrays. */
+int  gnn_degrees_mirror  (struct gnn_degrees *d, struct gnn_backend *b);
+
+GNN_END_DECLS
+
+/* The row of v in a carry matrix of hub_count rows, or GNN_NO_CARRY. */
+static inline uint64_t gnn_degrees_carry(const struct gnn_degrees *d, gnn_vid v)
+{
+	uint64_t word = d->hub_bits[v >> 6], bit = v & 63;
+
+	if (((word >> bit) & 1) == 0)
+		return GNN_NO_CARRY;
+	return d->hub_rank[v >> 6] +
+		(uint64_t)__builtin_popcountll(word & ((UINT64_C(1) << bit) - 1));
+}
+
+static inline uint64_t gnn_degrees_loops(const struct gnn_degrees *d, gnn_vid v)
+{
+	return d->loops == NULL ? 0 : d->loops[v];
+}
+
+#endif

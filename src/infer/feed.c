@@ -1,0 +1,439 @@
+/* infer/feed.c - see feed.h. */
+#include "infer/feed.h"
+
+#include "base/mem.h"
+#include "base/queue.h"
+#include "base/stage.h"
+#include "io/stream.h"
+
+#include <string.h>
+
+enum { READ_AHEAD = 2 };
+
+struct gnn_feed {
+	struct gnn_feed_opts o;
+	struct gnn_stream   *features, *offsets, *neighbors;
+	struct gnn_piece    *offset_piece; /* starts of the chunk's rows */
+	struct gnn_piece    *offset_next;  /* looked at for the end of the last row */
+	struct gnn_piece    *edge_piece;
+	gnn_eid              edge_cursor;  /* next edge to take */
+	gnn_eid              edge_end;     /* of edge_piece */
+	struct gnn_grouper   grouper;
+	struct gnn_work     *work; /* (ahead) */
+	struct gnn_queue    *ready, *idle;
+	struct gnn_stage    *stage;
+	uint64_t             read_bytes;
+};
+
+/* Lists point into the pieces; programs are copies. */
+static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
+{
+	return o->lists ? o->ahead + 1 : 1;
+}
+
+uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
+{
+	uint64_t row_bytes = 0, padding = 2 * GNN_PAGE_BYTES;
+
+	if (o->features)
+		row_bytes = o->store->features->cols *
+			gnn_dtype_bytes(o->store->features->dtype);
+	return (o->chunk_rows * row_bytes + padding) * (READ_AHEAD + o->ahead + 1) +
+		(o->chunk_rows * 8 + padding) * (READ_AHEAD + 2) +
+		(GNN_FEED_LIST_BYTES + padding) * (READ_AHEAD + neighbors_lent(o)) +
+		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
+			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
+				o->store->vertices));
+}
+
+static int open_stream(struct gnn_stream **out, const struct gnn_feed *f,
+	const struct gnn_array *array, uint64_t piece_bytes, uint32_t lent)
+{
+	return gnn_stream_open(out, &(struct gnn_stream_opts){
+		.container = f->o.store->container, .array = array, .bytes = array->bytes,
+		.piece_bytes = piece_bytes, .ahead = READ_AHEAD, .lent = lent,
+		.verify = f->o.verify});
+}
+
+static int open_streams(struct gnn_feed *f)
+{
+	const struct gnn_store *s = f->o.store;
+	int rc;
+
+	if (f->o.features) {
+		uint64_t row_bytes = s->features->cols * gnn_dtype_bytes(s->features->dtype);
+
+		GNN_TRY(open_stream(&f->features, f, s->features, f->o.chunk_rows * row_bytes,
+			f->o.ahead + 1));
+	}
+	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.chunk_rows * 8, 2));
+	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, GNN_FEED_LIST_BYTES,
+		neighbors_lent(&f->o)));
+out:
+	return rc;
+}
+
+static int next_piece(struct gnn_stream *s, struct gnn_piece **piece, const char *what)
+{
+	int rc = gnn_stream_next(s, piece);
+
+	if (rc == GNN_EOF)
+		return gnn_err(GNN_EDATA, "%s ends before the graph does", what);
+	return rc;
+}
+
+/* Offsets of the next chunk; *end is where its last row ends. */
+static int next_offsets(struct gnn_feed *f, uint64_t rows, gnn_eid *end)
+{
+	int rc;
+
+	if (f->offset_piece != NULL)
+		gnn_stream_put(f->offsets, f->offset_piece);
+	f->offset_piece = f->offset_next;
+	f->offset_next = NULL;
+	if (f->offset_piece == NULL)
+		GNN_TRY(next_piece(f->offsets, &f->offset_piece, "topology/out/offsets"));
+	if (f->offset_piece->bytes / 8 > rows) {
+		*end = ((const uint64_t *)f->offset_piece->data)[rows];
+		return GNN_OK;
+	}
+	GNN_TRY(next_piece(f->offsets, &f->offset_next, "topology/out/offsets"));
+	*end = *(const uint64_t *)f->offset_next->data;
+out:
+	return rc;
+}
+
+/* Hands the gathered entries on; the chunk's last item takes its features along. */
+static int emit(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features)
+{
+	gnn_grouper_end(&f->grouper, &w->program);
+	w->features_ = features;
+	return gnn_queue_push(f->ready, w);
+}
+
+static int begin_work(struct gnn_feed *f, struct gnn_work **out, const struct gnn_work *like)
+{
+	void *item;
+	int rc = gnn_queue_pop(f->idle, &item);
+
+	if (rc != GNN_OK)
+		return rc;
+	*out = item;
+	(*out)->first_row = like->first_row;
+	(*out)->rows = like->rows;
+	(*out)->features = like->features;
+	(*out)->first = like->first;
+	(*out)->features_ = NULL;
+	(*out)->neighbors_ = NULL;
+	return GNN_OK;
+}
+
+static int next_edges(struct gnn_feed *f)
+{
+	uint32_t item = gnn_dtype_bytes(f->o.store->out.neighbors->dtype);
+	int rc;
+
+	if (f->edge_piece != NULL)
+		gnn_stream_put(f->neighbors, f->edge_piece);
+	f->edge_piece = NULL;
+	GNN_TRY(next_piece(f->neighbors, &f->edge_piece, "topology/out/neighbors"));
+	f->edge_end = (f->edge_piece->first_byte + f->edge_piece->bytes) / item;
+out:
+	return rc;
+}
+
+/* As many edges of one row, up to `end`, as the piece and the grouper allow. */
+static int take_edges(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
+{
+	enum gnn_dtype dtype = f->o.store->out.neighbors->dtype;
+	uint32_t item = gnn_dtype_bytes(dtype);
+	uint64_t count;
+	const char *from;
+	int rc;
+
+	if (f->edge_cursor == f->edge_end)
+		GNN_TRY(next_edges(f));
+	count = gnn_min_u64(gnn_min_u64(end, f->edge_end) - f->edge_cursor,
+		f->grouper.capacity - f->grouper.count);
+	from = (const char *)f->edge_piece->data + (f->edge_cursor * item -
+		f->edge_piece->first_byte);
+	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from, dtype, count));
+	f->edge_cursor += count;
+out:
+	return rc;
+}
+
+/* A full grouper becomes a work item, and the chunk goes on in the next one. */
+static int make_room(struct gnn_feed *f, struct gnn_work **w)
+{
+	struct gnn_work like = **w;
+	int rc;
+
+	if (f->grouper.count < f->grouper.capacity)
+		return GNN_OK;
+	like.first = false;
+	GNN_TRY(emit(f, *w, NULL));
+	GNN_TRY(begin_work(f, w, &like));
+out:
+	return rc;
+}
+
+static int check_row(const struct gnn_feed *f, gnn_vid v, gnn_eid begin, gnn_eid end)
+{
+	if (begin != f->edge_cursor || end < begin || end > f->o.store->edges)
+		return gnn_err(GNN_EDATA, "topology/out/offsets: row %llu is [%llu, %llu), wanted a "
+			"begin of %llu and an end up to %llu", (unsigned long long)v,
+			(unsigned long long)begin, (unsigned long long)end,
+			(unsigned long long)f->edge_cursor, (unsigned long long)f->o.store->edges);
+	return GNN_OK;
+}
+
+static int feed_row(struct gnn_feed *f, struct gnn_work **w, gnn_vid v, uint32_t row, gnn_eid end)
+{
+	int rc = GNN_OK;
+
+	if (f->o.own) {
+		GNN_TRY(make_room(f, w));
+		gnn_grouper_own(&f->grouper, v, row);
+	}
+	while (f->edge_cursor < end) {
+		GNN_TRY(make_room(f, w));
+		GNN_TRY(take_edges(f, v, row, end));
+	}
+out:
+	return rc;
+}
+
+/* The chunk's edges grouped by destination here, in as many items as they need. */
+static int feed_programs(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features,
+	gnn_eid end)
+{
+	const uint64_t *offset = f->offset_piece->data;
+	int rc = GNN_OK;
+
+	for (uint64_t i = 0; i < w->rows; i++) {
+		gnn_eid row_end = i + 1 < w->rows ? offset[i + 1] : end;
+
+		GNN_TRY(check_row(f, w->first_row + i, offset[i], row_end));
+		GNN_TRY(feed_row(f, &w, w->first_row + i, (uint32_t)i, row_end));
+	}
+	GNN_TRY(emit(f, w, features));
+out:
+	return rc;
+}
+
+/* The chunk's offsets copied, with the end of its last row behind them. */
+static int copy_offsets(struct gnn_feed *f, const struct gnn_work *w, gnn_eid end)
+{
+	const uint64_t *offset = f->offset_piece->data;
+	gnn_eid cursor = f->edge_cursor;
+	int rc = GNN_OK;
+
+	for (uint64_t i = 0; i < w->rows && rc == GNN_OK; i++) {
+		gnn_eid row_end = i + 1 < w->rows ? offset[i + 1] : end;
+
+		rc = check_row(f, w->first_row + i, offset[i], row_end);
+		f->edge_cursor = row_end;
+	}
+	f->edge_cursor = cursor;
+	memcpy(w->offsets_, offset, w->rows * sizeof(*offset));
+	w->offsets_[w->rows] = end;
+	return rc;
+}
+
+/* The first row in front of `to` whose list begins at or past `edge`, from `row` on. */
+static uint64_t first_row_from(const uint64_t *offset, uint64_t row, uint64_t to, gnn_eid edge)
+{
+	while (row < to) {
+		uint64_t middle = row + (to - row) / 2;
+
+		if (offset[middle] < edge)
+			row = middle + 1;
+		else
+			to = middle;
+	}
+	return row;
+}
+
+/* The chunk's edges as they lie in the store, an item for each neighbour piece they touch. */
+static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features,
+	gnn_eid end)
+{
+	enum gnn_dtype dtype = f->o.store->out.neighbors->dtype;
+	struct gnn_work like;
+	int rc;
+
+	GNN_TRY(copy_offsets(f, w, end));
+	w->list = (struct gnn_edge_list){.first_vertex = w->first_row, .rows = w->rows,
+		.edge_begin = f->edge_cursor, .offsets = w->offsets_, .dtype = dtype,
+		.own = f->o.own, .drop_loops = f->o.drop_loops};
+	for (;;) {
+		struct gnn_edge_list *l = &w->list;
+		uint32_t item = gnn_dtype_bytes(dtype);
+
+		if (f->edge_cursor < end && f->edge_cursor == f->edge_end)
+			GNN_TRY(next_edges(f));
+		l->edge_end = gnn_min_u64(end, gnn_max_u64(f->edge_end, f->edge_cursor));
+		if (f->edge_piece != NULL)
+			l->neighbors = (const char *)f->edge_piece->data +
+				(l->edge_begin * item - f->edge_piece->first_byte);
+		f->edge_cursor = l->edge_end;
+		if (f->edge_cursor == f->edge_end) { /* the item takes the piece along */
+			w->neighbors_ = f->edge_piece;
+			f->edge_piece = NULL;
+		}
+		l->row_end = f->edge_cursor == end ? l->rows :
+			first_row_from(l->offsets, l->row_begin, l->rows, l->edge_end);
+		if (f->edge_cursor == end)
+			break;
+		like = *w;
+		like.first = false;
+		GNN_TRY(gnn_queue_push(f->ready, w));
+		GNN_TRY(begin_work(f, &w, &like));
+		memmove(w->offsets_, like.offsets_, (w->rows + 1) * sizeof(*w->offsets_));
+		w->list = like.list;
+		w->list.offsets = w->offsets_;
+		w->list.row_begin = like.list.row_end;
+		w->list.edge_begin = like.list.edge_end;
+	}
+	w->features_ = features;
+	GNN_TRY(gnn_queue_push(f->ready, w));
+out:
+	return rc;
+}
+
+static int feed_chunk(struct gnn_feed *f, gnn_vid first, uint64_t rows)
+{
+	struct gnn_work like = {.first_row = first, .rows = rows, .first = true}, *w = NULL;
+	struct gnn_piece *features = NULL;
+	gnn_eid end;
+	int rc;
+
+	GNN_TRY(next_offsets(f, rows, &end));
+	if (f->features != NULL) {
+		GNN_TRY(next_piece(f->features, &features, "features"));
+		like.features = features->data;
+	}
+	GNN_TRY(begin_work(f, &w, &like));
+	GNN_TRY(f->o.lists ? feed_lists(f, w, features, end) : feed_programs(f, w, features, end));
+out:
+	return rc;
+}
+
+static int run(void *arg)
+{
+	struct gnn_feed *f = arg;
+	uint64_t vertices = f->o.store->vertices;
+	int rc = GNN_OK;
+
+	for (gnn_vid v = 0; v < vertices && rc == GNN_OK; v += f->o.chunk_rows)
+		rc = feed_chunk(f, v, gnn_min_u64(f->o.chunk_rows, vertices - v));
+	if (rc == GNN_OK && f->edge_cursor != f->o.store->edges)
+		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu edges",
+			(unsigned long long)f->edge_cursor,
+			(unsigned long long)f->o.store->edges);
+	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors);
+	if (f->features != NULL)
+		f->read_bytes += gnn_stream_read_bytes(f->features);
+	gnn_queue_close(f->ready);
+	return rc;
+}
+
+static int make_work(struct gnn_feed *f)
+{
+	int rc;
+
+	GNN_TRY(gnn_queue_create(&f->ready, f->o.ahead));
+	GNN_TRY(gnn_queue_create(&f->idle, f->o.ahead));
+	GNN_NEW_ARRAY(f->work, f->o.ahead, GNN_MEM_MISC);
+	for (uint32_t i = 0; i < f->o.ahead; i++) {
+		struct gnn_work *w = &f->work[i];
+
+		if (f->o.lists)
+			GNN_NEW_ARRAY(w->offsets_, f->o.chunk_rows + 1, GNN_MEM_IO);
+		else
+			GNN_TRY(gnn_program_init(&w->program, f->o.entries,
+				f->o.store->vertices));
+		GNN_TRY(gnn_queue_push(f->idle, w));
+	}
+out:
+	return rc;
+}
+
+int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
+{
+	struct gnn_feed *f = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_ASSERT(o->chunk_rows > 0 && o->chunk_rows % GNN_PANEL_ROWS == 0 && o->ahead >= 2);
+	GNN_NEW(f, GNN_MEM_MISC);
+	f->o = *o;
+	GNN_TRY(make_work(f));
+	if (!o->lists)
+		GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, o->chunk_rows, o->entries,
+			o->drop_loops));
+	GNN_TRY(open_streams(f));
+	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
+	*out = f;
+	f = NULL;
+out:
+	gnn_feed_stop(f);
+	return rc;
+}
+
+int gnn_feed_next(struct gnn_feed *f, struct gnn_work **work)
+{
+	void *item;
+	int rc = gnn_queue_pop(f->ready, &item);
+
+	*work = item;
+	if (rc != GNN_EOF)
+		return rc;
+	*work = NULL;
+	rc = gnn_stage_join(&f->stage);
+	return rc < 0 ? rc : GNN_EOF;
+}
+
+void gnn_feed_put(struct gnn_feed *f, struct gnn_work *work)
+{
+	if (work->features_ != NULL)
+		gnn_stream_put(f->features, work->features_);
+	if (work->neighbors_ != NULL)
+		gnn_stream_put(f->neighbors, work->neighbors_);
+	work->features_ = NULL;
+	work->neighbors_ = NULL;
+	gnn_queue_push(f->idle, work);
+}
+
+uint64_t gnn_feed_read_bytes(const struct gnn_feed *f)
+{
+	return f->read_bytes;
+}
+
+void gnn_feed_stop(struct gnn_feed *f)
+{
+	if (f == NULL)
+		return;
+	if (f->stage != NULL) {
+		struct gnn_err_state first; /* what the caller is about to report stays */
+
+		gnn_err_save(&first, GNN_OK);
+		gnn_queue_cancel(f->ready);
+		gnn_queue_cancel(f->idle);
+		gnn_stage_join(&f->stage);
+		gnn_err_restore(&first);
+	}
+	gnn_stream_close(f->features);
+	gnn_stream_close(f->offsets);
+	gnn_stream_close(f->neighbors);
+	gnn_queue_destroy(f->ready);
+	gnn_queue_destroy(f->idle);
+	gnn_grouper_fini(&f->grouper);
+	for (uint32_t i = 0; f->work != NULL && i < f->o.ahead; i++) {
+		gnn_program_fini(&f->work[i].program);
+		gnn_mem_free(f->work[i].offsets_);
+	}
+	gnn_mem_free(f->work);
+	gnn_mem_free(f);
+}

@@ -1,0 +1,167 @@
+/* infer/program.c - see program.h. */
+#include "infer/program.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
+
+static uint32_t bits_of(uint64_t count)
+{
+	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
+}
+
+uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices)
+{
+	return entries * 4 + (gnn_min_u64(entries, vertices) + 1) * 24;
+}
+
+int gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices)
+{
+	uint64_t groups = gnn_min_u64(entries, vertices) + 1;
+	int rc;
+
+	*p = (struct gnn_program){0};
+	GNN_NEW_ARRAY(p->vertex, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(p->carry, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(p->first, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(p->src, entries, GNN_MEM_TOPOLOGY);
+out:
+	if (rc < 0)
+		gnn_program_fini(p);
+	return rc;
+}
+
+void gnn_program_fini(struct gnn_program *p)
+{
+	gnn_mem_free(p->vertex);
+	gnn_mem_free(p->carry);
+	gnn_mem_free(p->first);
+	gnn_mem_free(p->src);
+	*p = (struct gnn_program){0};
+}
+
+int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d, uint64_t rows,
+	uint64_t entries, bool drop_loops)
+{
+	uint32_t vertex_bits = bits_of(d->vertices);
+	int rc;
+
+	*g = (struct gnn_grouper){.degrees = d, .drop_loops = drop_loops, .capacity = entries};
+	g->row_bits = bits_of(rows) + 1;
+	GNN_ASSERT(rows <= GNN_OWN_BIT && vertex_bits + g->row_bits <= 64);
+	g->digits = (vertex_bits + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
+	g->digit_bits = (vertex_bits + g->digits - 1) / g->digits;
+	GNN_NEW_ARRAY(g->entry, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(g->spare, entries, GNN_MEM_TOPOLOGY);
+out:
+	if (rc < 0)
+		gnn_grouper_fini(g);
+	return rc;
+}
+
+void gnn_grouper_fini(struct gnn_grouper *g)
+{
+	gnn_mem_free(g->entry);
+	gnn_mem_free(g->spare);
+	*g = (struct gnn_grouper){0};
+}
+
+void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row)
+{
+	GNN_ASSERT(g->count < g->capacity);
+	g->entry[g->count++] = (v << g->row_bits) | (UINT64_C(1) << (g->row_bits - 1)) | row;
+}
+
+/* The neighbours of one row as entries; returns the largest, to be checked once. */
+#define DEFINE_APPEND(name, type)                                                            \
+	static uint64_t name(struct gnn_grouper *g, gnn_vid drop, uint32_t row,              \
+		const type *neighbor, uint64_t count)                                        \
+	{                                                                                    \
+		uint64_t *to = g->entry + g->count, kept = 0, largest = 0;                   \
+                                                                                             \
+		for (uint64_t i = 0; i < count; i++) {                                       \
+			uint64_t u = neighbor[i];                                            \
+                                                                                             \
+			largest = u > largest ? u : largest;                                 \
+			to[kept] = (u << g->row_bits) | row;                                 \
+			kept += u != drop;                                                   \
+		}                                                                            \
+		g->count += kept;                                                            \
+		return largest;                                                              \
+	}
+
+DEFINE_APPEND(append_u32, uint32_t)
+DEFINE_APPEND(append_u64, uint64_t)
+
+int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
+	enum gnn_dtype dtype, uint64_t count)
+{
+	gnn_vid drop = g->drop_loops ? v : UINT64_MAX;
+	uint64_t largest;
+
+	GNN_ASSERT(count <= g->capacity - g->count);
+	if (dtype == GNN_U32)
+		largest = append_u32(g, drop, row, neighbors, count);
+	else
+		largest = append_u64(g, drop, row, neighbors, count);
+	if (count > 0 && largest >= g->degrees->vertices)
+		return gnn_err(GNN_EDATA, "topology/out/neighbors: vertex %llu has a neighbour "
+			"%llu, the graph has %llu vertices", (unsigned long long)v,
+			(unsigned long long)largest, (unsigned long long)g->degrees->vertices);
+	return GNN_OK;
+}
+
+/* One stable pass over the digit at `shift`. */
+static void radix_pass(const uint64_t *from, uint64_t *to, uint64_t count, uint32_t shift,
+	uint32_t digit_bits)
+{
+	uint64_t start[1 << DIGIT_BITS_MAX] = {0}, mask = (UINT64_C(1) << digit_bits) - 1, sum = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		start[(from[i] >> shift) & mask]++;
+	for (uint64_t d = 0; d <= mask; d++) {
+		uint64_t n = start[d];
+
+		start[d] = sum;
+		sum += n;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		to[start[(from[i] >> shift) & mask]++] = from[i];
+}
+
+static void sort_entries(struct gnn_grouper *g)
+{
+	for (uint32_t d = 0; d < g->digits; d++) {
+		uint64_t *sorted = g->spare;
+
+		radix_pass(g->entry, g->spare, g->count, g->row_bits + d * g->digit_bits,
+			g->digit_bits);
+		g->spare = g->entry;
+		g->entry = sorted;
+	}
+}
+
+void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
+{
+	uint64_t own = UINT64_C(1) << (g->row_bits - 1), groups = 0, last = UINT64_MAX;
+
+	sort_entries(g);
+	for (uint64_t i = 0; i < g->count; i++) {
+		uint64_t e = g->entry[i], v = e >> g->row_bits;
+
+		if (v != last) {
+			p->vertex[groups] = v;
+			p->carry[groups] = gnn_degrees_carry(g->degrees, v);
+			p->first[groups++] = i;
+			last = v;
+		}
+		p->src[i] = (uint32_t)(e & (own - 1)) | ((e & own) != 0 ? GNN_OWN_BIT : 0);
+	}
+	p->first[groups] = g->count;
+	p->batch = (struct gnn_edge_batch){.group_count = groups, .entry_count = g->count,
+		.vertex = p->vertex, .slot = p->vertex, .carry = p->carry, .first = p->first,
+		.src = p->src};
+	g->count = 0;
+}

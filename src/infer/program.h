@@ -1,0 +1,57 @@
+/*
+ * infer/program.h - the control plane: edges of a chunk grouped by destination.
+ *
+ * Flow     feed (edges in source order) -> [program] -> executor (gnn_edge_batch)
+ * Owns     the sort buffers of a grouper; the arrays of a program
+ * Lends    nothing
+ * Thread   a grouper belongs to one thread; a program to who holds it
+ * Fails    GNN_EDATA a neighbour outside the graph; GNN_EOS memory
+ *
+ * An entry is one 64-bit word, destination above, row of the chunk below, so that one stable radix
+ * sort over the destination's bits keeps source order within each destination. The own row of v
+ * is an entry of its own, in front of the listed out-edges of v.
+ */
+#ifndef GNN_INFER_PROGRAM_H
+#define GNN_INFER_PROGRAM_H
+
+#include "infer/degrees.h"
+
+struct gnn_program {
+	struct gnn_edge_batch batch; /* points into the arrays below */
+	uint64_t *vertex, *carry, *first;
+	uint32_t *src;
+};
+
+struct gnn_grouper {
+	const struct gnn_degrees *degrees;
+	bool      drop_loops;
+	uint32_t  row_bits;  /* low bits of an entry: own flag and row of the chunk */
+	uint32_t  digits;    /* passes of the sort */
+	uint32_t  digit_bits;
+	uint64_t  capacity;  /* entries */
+	uint64_t  count;
+	uint64_t *entry, *spare;
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices);
+void gnn_program_fini(struct gnn_program *p);
+uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices);
+
+/* For chunks of at most `rows` rows and programs of at most `entries` entries. */
+int  gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d, uint64_t rows,
+	uint64_t entries, bool drop_loops);
+void gnn_grouper_fini(struct gnn_grouper *g);
+
+/* Own row of vertex v, which is row `row` of the chunk. */
+void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row);
+/* Listed out-edges of v; `neighbors` is u32 or u64. */
+int  gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
+	enum gnn_dtype dtype, uint64_t count);
+/* Sorts what was added into `p` and empties the grouper. */
+void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p);
+
+GNN_END_DECLS
+
+#endif

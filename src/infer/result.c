@@ -1,0 +1,217 @@
+/* infer/result.c - see result.h. */
+#include "infer/result.h"
+
+#include "base/mem.h"
+#include "io/store_schema.h"
+#include "io/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gnn_result {
+	const struct gnn_model  *model;
+	struct gnn_container    *container;
+	struct gnn_array_writer *rows;       /* of the layer at work; NULL: dropped */
+	struct gnn_array_writer *prediction;
+	uint32_t                 layer;      /* at work */
+	uint32_t                 layer_count;
+	uint32_t                 width;      /* of the last layer */
+	bool                     save_layers;
+	bool                     multi_label;
+	void                    *predicted;  /* of the block at hand */
+	uint64_t                 predicted_rows;
+	uint64_t                 written_bytes;
+};
+
+static bool is_kept(const struct gnn_result *r, uint32_t layer)
+{
+	return layer + 1 == r->layer_count || r->save_layers;
+}
+
+static void layer_name(char *to, size_t bytes, const struct gnn_result *r, uint32_t layer)
+{
+	if (layer + 1 == r->layer_count)
+		snprintf(to, bytes, "%s", GNN_RESULT_EMBEDDINGS);
+	else
+		snprintf(to, bytes, GNN_RESULT_LAYER, layer + 1);
+}
+
+static void describe_arrays(const struct gnn_result *r, const struct gnn_infer_opts *o,
+	struct gnn_array *array, uint32_t *count)
+{
+	uint64_t v = o->store->vertices;
+
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		struct gnn_array a = {.dtype = GNN_F32, .rank = 2, .rows = v,
+			.cols = gnn_model_conv(o->model, l)->dim_out};
+
+		if (!is_kept(r, l))
+			continue;
+		layer_name(a.name, sizeof(a.name), r, l);
+		array[(*count)++] = a;
+	}
+	if (o->predict)
+		array[(*count)++] = (struct gnn_array){.name = GNN_RESULT_PREDICTION,
+			.dtype = r->multi_label ? GNN_U8 : GNN_I64, .rank = r->multi_label ? 2 : 1,
+			.rows = v, .cols = r->multi_label ? r->width : 1};
+	if (o->store->external_id != NULL)
+		array[(*count)++] = (struct gnn_array){.name = GNN_RESULT_EXTERNAL_ID,
+			.dtype = GNN_U64, .rank = 1, .rows = v, .cols = 1};
+}
+
+int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o)
+{
+	struct gnn_array array[GNN_LAYERS_MAX + 3];
+	struct gnn_attr attr[] = {{.name = GNN_ATTR_VERTICES, .number = o->store->vertices},
+		{.name = GNN_ATTR_EDGES, .number = o->store->edges}};
+	struct gnn_result *r = NULL;
+	uint32_t count = 0;
+	int rc;
+
+	*out = NULL;
+	GNN_NEW(r, GNN_MEM_MISC);
+	r->model = o->model;
+	r->layer_count = gnn_model_layers(o->model);
+	r->width = gnn_model_conv(o->model, r->layer_count - 1)->dim_out;
+	r->save_layers = o->save_layers;
+	r->multi_label = o->store->labels != NULL && o->store->labels->rank == 2;
+	describe_arrays(r, o, array, &count);
+	GNN_TRY(gnn_container_create(&r->container, &(struct gnn_container_opts){
+		.path = o->out_path, .format = GNN_FORMAT_RESULT, .engine = o->engine}, array, count,
+		attr, GNN_COUNT_OF(attr)));
+	if (o->provenance != NULL)
+		GNN_TRY(gnn_container_set_provenance(r->container, o->provenance));
+	if (o->predict)
+		GNN_TRY(gnn_array_writer_open(&r->prediction, r->container, GNN_RESULT_PREDICTION,
+			0));
+	r->layer = UINT32_MAX;
+	*out = r;
+	r = NULL;
+out:
+	gnn_result_destroy(r);
+	return rc;
+}
+
+/* Ends the layer at work and opens the array of the next. */
+static int turn_to(struct gnn_result *r, uint32_t layer)
+{
+	char name[GNN_ARRAY_NAME_MAX];
+	int rc = GNN_OK;
+
+	if (r->layer == layer)
+		return GNN_OK;
+	if (r->rows != NULL)
+		GNN_TRY(gnn_array_writer_close(&r->rows));
+	r->layer = layer;
+	if (!is_kept(r, layer))
+		return GNN_OK;
+	layer_name(name, sizeof(name), r, layer);
+	GNN_TRY(gnn_array_writer_open(&r->rows, r->container, name, 0));
+out:
+	return rc;
+}
+
+/* The largest column, the first of equals; with one column, whether it is positive. */
+static int64_t class_of(const float *h, uint32_t width)
+{
+	uint32_t best = 0;
+
+	if (width == 1)
+		return h[0] > 0.0f;
+	for (uint32_t c = 1; c < width; c++)
+		if (h[c] > h[best])
+			best = c;
+	return best;
+}
+
+static int push_prediction(struct gnn_result *r, uint64_t rows, const float *h)
+{
+	uint64_t row_bytes = r->multi_label ? r->width : sizeof(int64_t);
+	int rc = GNN_OK;
+
+	if (rows > r->predicted_rows) {
+		GNN_TRY(gnn_mem_resize(&r->predicted, rows, row_bytes, GNN_MEM_IO));
+		r->predicted_rows = rows;
+	}
+	for (uint64_t i = 0; i < rows && !r->multi_label; i++)
+		((int64_t *)r->predicted)[i] = class_of(h + i * r->width, r->width);
+	for (uint64_t i = 0; i < rows * r->width && r->multi_label; i++)
+		((uint8_t *)r->predicted)[i] = h[i] > 0.0f;
+	GNN_TRY(gnn_array_writer_push(r->prediction, r->predicted, rows * row_bytes));
+	r->written_bytes += rows * row_bytes;
+out:
+	return rc;
+}
+
+int gnn_result_rows(struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h)
+{
+	uint64_t width = gnn_model_conv(r->model, layer)->dim_out;
+	int rc;
+
+	GNN_TRY(turn_to(r, layer));
+	if (r->rows == NULL)
+		return GNN_OK;
+	GNN_TRY(gnn_array_writer_push(r->rows, h, rows * width * sizeof(float)));
+	r->written_bytes += rows * width * sizeof(float);
+	if (r->prediction != NULL && layer + 1 == r->layer_count)
+		GNN_TRY(push_prediction(r, rows, h));
+out:
+	return rc;
+}
+
+static int copy_external_ids(struct gnn_result *r, const struct gnn_store *s)
+{
+	struct gnn_array_writer *writer = NULL;
+	struct gnn_stream *stream = NULL;
+	struct gnn_piece *piece;
+	int rc;
+
+	GNN_TRY(gnn_array_writer_open(&writer, r->container, GNN_RESULT_EXTERNAL_ID, 0));
+	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = s->container,
+		.array = s->external_id, .bytes = s->external_id->bytes, .piece_bytes = 1 << 20,
+		.ahead = 2, .lent = 1, .verify = true}));
+	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
+		rc = gnn_array_writer_push(writer, piece->data, piece->bytes);
+		r->written_bytes += piece->bytes;
+		gnn_stream_put(stream, piece);
+		if (rc < 0)
+			goto out;
+	}
+	if (rc == GNN_EOF)
+		rc = gnn_array_writer_close(&writer);
+out:
+	gnn_stream_close(stream);
+	gnn_array_writer_abort(writer);
+	return rc;
+}
+
+int gnn_result_commit(struct gnn_result **result, const struct gnn_store *s,
+	uint64_t *written_bytes)
+{
+	struct gnn_result *r = *result;
+	int rc = GNN_OK;
+
+	if (r->rows != NULL)
+		GNN_TRY(gnn_array_writer_close(&r->rows));
+	if (r->prediction != NULL)
+		GNN_TRY(gnn_array_writer_close(&r->prediction));
+	if (s->external_id != NULL)
+		GNN_TRY(copy_external_ids(r, s));
+	GNN_TRY(gnn_container_commit(&r->container));
+	*written_bytes = r->written_bytes;
+out:
+	gnn_result_destroy(r);
+	*result = NULL;
+	return rc;
+}
+
+void gnn_result_destroy(struct gnn_result *r)
+{
+	if (r == NULL)
+		return;
+	gnn_array_writer_abort(r->rows);
+	gnn_array_writer_abort(r->prediction);
+	gnn_container_close(r->container);
+	gnn_mem_free(r->predicted);
+	gnn_mem_free(r);
+}

@@ -1,0 +1,28 @@
+/*
+ * infer/result.h - the result file: rows in import order, written as they come.
+ *
+ * Flow     finished rows -> [result] -> container
+ * Owns     the container being written and its array writers
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    GNN_ECREAT, GNN_EIO
+ */
+#ifndef GNN_INFER_RESULT_H
+#define GNN_INFER_RESULT_H
+
+#include "infer/infer.h"
+
+struct gnn_result;
+
+GNN_BEGIN_DECLS
+
+int  gnn_result_create (struct gnn_result **out, const struct gnn_infer_opts *o);
+/* Output rows of `layer`, in order. Rows of a hidden layer are dropped unless save_layers. */
+int  gnn_result_rows   (struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h);
+/* Copies external ids, publishes. Sets r to NULL. */
+int  gnn_result_commit (struct gnn_result **r, const struct gnn_store *s, uint64_t *written_bytes);
+void gnn_result_destroy(struct gnn_result *r); /* nothing stays under the final name; NULL is fine */
+
+GNN_END_DECLS
+
+#endif

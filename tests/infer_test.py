@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Inference of the whole program: against float64, and equal bits whatever must not matter.
+
+usage: infer_test.py GNNRUN
+"""
+import itertools
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+from program import numpy_or_skip, run, run_fails, write_safetensors
+
+np = numpy_or_skip()
+import h5py  # noqa: E402  (after the check)
+
+RELU = lambda x: np.maximum(x, 0)
+ELU = lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+LEAKY = lambda x: np.where(x > 0, x, 0.2 * x)
+
+
+def gcn(x, src, dst, p):
+    keep = src != dst
+    v = np.arange(len(x))
+    src, dst = np.r_[src[keep], v], np.r_[dst[keep], v]
+    c = np.bincount(dst, minlength=len(x)) ** -0.5
+    out = np.zeros((len(x), p['lin.weight'].shape[0]))
+    np.add.at(out, dst, (c[src] * c[dst])[:, None] * (x @ p['lin.weight'].T)[src])
+    return out + p['bias']
+
+
+def sage(x, src, dst, p):
+    total = np.zeros_like(x)
+    np.add.at(total, dst, x[src])
+    mean = total / np.maximum(np.bincount(dst, minlength=len(x)), 1)[:, None]
+    return mean @ p['lin_l.weight'].T + p['lin_l.bias'] + x @ p['lin_r.weight'].T
+
+
+def gin(x, src, dst, p):
+    total = (1 + p['eps'][0]) * x
+    np.add.at(total, dst, x[src])
+    return RELU(total @ p['nn.0.weight'].T + p['nn.0.bias']) @ p['nn.2.weight'].T + p['nn.2.bias']
+
+
+def gat(x, src, dst, p):
+    keep = src != dst
+    v = np.arange(len(x))
+    src, dst = np.r_[src[keep], v], np.r_[dst[keep], v]
+    _, heads, channels = p['att_src'].shape
+    z = (x @ p['lin.weight'].T).reshape(-1, heads, channels)
+    e = LEAKY((z * p['att_src']).sum(-1)[src] + (z * p['att_dst']).sum(-1)[dst])
+    top = np.full((len(x), heads), -np.inf)
+    np.maximum.at(top, dst, e)
+    w = np.exp(e - top[dst])
+    total = np.zeros((len(x), heads))
+    np.add.at(total, dst, w)
+    out = np.zeros_like(z)
+    np.add.at(out, dst, (w / total[dst])[:, :, None] * z[src])
+    out = out.reshape(len(x), -1) if len(p['bias']) == heads * channels else out.mean(1)
+    return out + p['bias']
+
+
+def shapes(arch, a, b, heads, concat):
+    """Parameters of one layer, in the order of their names."""
+    if arch == 'gcn':
+        return {'bias': (b,), 'lin.weight': (b, a)}
+    if arch == 'sage':
+        return {'lin_l.bias': (b,), 'lin_l.weight': (b, a), 'lin_r.weight': (b, a)}
+    if arch == 'gin':
+        return {'eps': (1,), 'nn.0.bias': (b,), 'nn.0.weight': (b, a), 'nn.2.bias': (b,),
+                'nn.2.weight': (b, b)}
+    return {'att_dst': (1, heads, b), 'att_src': (1, heads, b),
+            'bias': (heads * b if concat else b,), 'lin.weight': (heads * b, a)}
+
+
+LAYER = {'gcn': gcn, 'sage': sage, 'gin': gin, 'gat': gat}
+
+
+class Model:
+    """Random weights of a model of 2 or 3 layers, its file, and its float64 reference."""
+
+    def __init__(self, arch, dims, seed, heads=2):
+        random = np.random.default_rng(seed)
+        self.arch, self.tensors, self.layers, width = arch, {}, [], dims[0]
+        for l, b in enumerate(dims[1:]):
+            concat = l + 2 < len(dims)
+            p = {k: random.normal(0, (2 / (width + b)) ** 0.5, s).astype(np.float32)
+                 for k, s in shapes(arch, width, b, heads, concat).items()}
+            self.layers.append(p)
+            self.tensors.update({f'convs.{l}.{k}': t for k, t in p.items()})
+            width = b * heads if arch == 'gat' and concat else b
+        self.metadata = {'gnnrun.library': 'pyg', 'gnnrun.arch': arch}
+        if arch == 'gat':
+            n = len(dims) - 1
+            self.metadata['gnnrun.heads'] = ','.join([str(heads)] * n)
+            self.metadata['gnnrun.concat'] = ','.join(['1'] * (n - 1) + ['0'])
+            self.metadata['gnnrun.activation'] = 'elu'
+
+    def write(self, path):
+        write_safetensors(path, self.tensors, self.metadata)
+
+    def reference(self, x, src, dst):
+        x = x.astype(np.float64)
+        for l, p in enumerate(self.layers):
+            x = LAYER[self.arch](x, src, dst, {k: t.astype(np.float64) for k, t in p.items()})
+            if l + 1 < len(self.layers):
+                x = ELU(x) if self.arch == 'gat' else RELU(x)
+        return x
+
+
+def graph(vertices, edges, seed):
+    """Random edges with loops, duplicates, a hub of many in-edges and vertices without any."""
+    random = np.random.default_rng(seed)
+    src = random.integers(0, vertices, edges)
+    dst = random.integers(0, vertices - vertices // 10, edges)
+    dst[:edges // 8] = 7
+    loops = random.integers(0, vertices, 40)
+    return np.stack([np.r_[src, loops, loops[:9]], np.r_[dst, loops, loops[:9]]])
+
+
+class Infer(unittest.TestCase):
+    V, E = 3001, 20000
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def store(self, features, name='g.h5', edges=None):
+        edges = graph(self.V, self.E, 5) if edges is None else edges
+        np.save(self.path('edges.npy'), edges)
+        np.save(self.path('feat.npy'), features)
+        run('import', self.path('edges.npy'), self.path(name), '--features',
+            self.path('feat.npy'))
+        return edges
+
+    def infer(self, *options, name='e.h5', store='g.h5'):
+        out = run('infer', self.path(store), '--model', self.path('m.safetensors'), '--out',
+                  self.path(name), '--json', *options)
+        with h5py.File(self.path(name)) as f:
+            return f['embeddings'][:], json.loads(out)
+
+    def test_every_architecture_is_near_float64(self):
+        random = np.random.default_rng(1)
+        x = random.normal(size=(self.V, 40)).astype(np.float32)
+        src, dst = self.store(x)
+        for arch, dims in itertools.product(LAYER, [(40, 16, 5), (40, 64, 24, 33)]):
+            with self.subTest(arch=arch, dims=dims):
+                model = Model(arch, dims, 3)
+                model.write(self.path('m.safetensors'))
+                got, report = self.infer()
+                want = model.reference(x, src, dst)
+                self.assertEqual(got.shape, want.shape)
+                self.assertLess(np.abs(got - want).max() / np.abs(want).max(), 2e-6)
+                self.assertEqual(len(report['layers']), len(dims) - 1)
+                self.assertEqual(report['feature_bytes'], x.nbytes)
+
+    def test_equal_bits_over_chunks_threads_engines_and_depths(self):
+        x = np.random.default_rng(2).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        for arch in LAYER:
+            Model(arch, (33, 20, 48), 4).write(self.path('m.safetensors'))
+            first, _ = self.infer()
+            for options in ([['--chunk-bytes', c] for c in ('1', '70K', '100K', '64M')] +
+                            [['--threads', t] for t in '1238'] +
+                            [['--io', e] for e in ('uring', 'pread')] +
+                            [['--queue-depth', d] for d in '27'] +
+                            [['--verify-reads', v] for v in ('on', 'off')]):
+                with self.subTest(arch=arch, options=options):
+                    again, _ = self.infer(*options)
+                    self.assertEqual(first.tobytes(), again.tobytes())
+
+    def test_message_order_is_within_rounding(self):
+        x = np.random.default_rng(3).normal(size=(self.V, 24)).astype(np.float32)
+        self.store(x)
+        for arch in ('gcn', 'sage', 'gin'):
+            Model(arch, (24, 12, 30), 4).write(self.path('m.safetensors'))
+            a, first = self.infer('--message-order', 'transform-first')
+            b, second = self.infer('--message-order', 'aggregate-first')
+            self.assertEqual(first['layers'][0]['message_order'], 'transform-first')
+            self.assertEqual(second['layers'][0]['message_order'], 'aggregate-first')
+            self.assertLess(np.abs(a - b).max() / np.abs(a).max(), 2e-6)
+
+    def test_narrow_features_are_widened_exactly(self):
+        random = np.random.default_rng(4)
+        wide = random.integers(0, 200, (self.V, 17)).astype(np.float32)
+        Model('gcn', (17, 8, 3), 1).write(self.path('m.safetensors'))
+        self.store(wide)
+        want, _ = self.infer()
+        for dtype in (np.uint8, np.float16):
+            self.store(wide.astype(dtype), 'n.h5')
+            got, report = self.infer(store='n.h5')
+            self.assertEqual(want.tobytes(), got.tobytes())
+            self.assertEqual(report['feature_bytes'], wide.size * np.dtype(dtype).itemsize)
+
+    def test_layers_prediction_and_external_ids_are_written(self):
+        edges = graph(self.V, self.E, 5) * 11 + 3
+        ids = np.unique(edges)
+        x = np.random.default_rng(6).normal(size=(len(ids), 9)).astype(np.float32)
+        np.save(self.path('edges.npy'), edges)
+        np.save(self.path('feat.npy'), x)
+        run('import', self.path('edges.npy'), self.path('g.h5'), '--remap', '--features',
+            self.path('feat.npy'))
+        model = Model('sage', (9, 6, 4), 2)
+        model.write(self.path('m.safetensors'))
+        got, _ = self.infer('--save-layers', '--predict')
+        src, dst = np.searchsorted(ids, edges)
+        with h5py.File(self.path('e.h5')) as f:
+            np.testing.assert_array_equal(f['external_id'][:], ids)
+            np.testing.assert_array_equal(f['prediction'][:], got.argmax(1))
+            hidden = RELU(sage(x.astype(np.float64), src, dst, model.layers[0]))
+            np.testing.assert_allclose(f['layer/1'][:], hidden, rtol=0, atol=1e-5)
+            self.assertNotIn('layer/2', f)
+
+    def test_graphs_of_few_vertices(self):
+        for vertices in (1, 2, 255, 256, 257):
+            x = np.random.default_rng(vertices).normal(size=(vertices, 5)).astype(np.float32)
+            for edges in (np.zeros((2, 0), np.int64), np.zeros((2, 3), np.int64)):
+                self.store(x, edges=edges)
+                for arch in LAYER:
+                    with self.subTest(vertices=vertices, edges=edges.shape, arch=arch):
+                        model = Model(arch, (5, 4, 3), 1)
+                        model.write(self.path('m.safetensors'))
+                        got, _ = self.infer()
+                        want = model.reference(x, *edges)
+                        self.assertLess(np.abs(got - want).max(), 1e-5)
+
+    def test_equal_messages_into_hubs(self):
+        """Plain sums of equal messages are off by 2e-4 at 16,384; ours must not be."""
+        for leaves in (63, 64, 1000, 16000):
+            x = np.full((leaves + 1, 3), np.float32(0.1))
+            edges = np.stack([np.arange(1, leaves + 1), np.zeros(leaves, np.int64)])
+            self.store(x, edges=edges)
+            for arch in ('gcn', 'sage', 'gin', 'gat'):
+                model = Model(arch, (3, 3), 1)
+                model.write(self.path('m.safetensors'))
+                got, _ = self.infer()
+                want = model.reference(x, *edges)
+                self.assertLess(np.abs(got - want).max() / np.abs(want).max(), 1e-6,
+                                f'{arch} {leaves}')
+
+    def test_what_does_not_meet_is_refused(self):
+        x = np.zeros((self.V, 5), np.float32)
+        self.store(x)
+        Model('gcn', (6, 4, 3), 1).write(self.path('m.safetensors'))
+        options = ('--model', self.path('m.safetensors'), '--out', self.path('e.h5'))
+        run_fails(self, 78, 'width 5', 'infer', self.path('g.h5'), *options)
+        Model('gcn', (5, 4, 3), 1).write(self.path('m.safetensors'))
+        run_fails(self, 71, '--host-memory', 'infer', self.path('g.h5'), *options,
+                  '--host-memory', '1M')
+        run_fails(self, 66, 'nowhere', 'infer', self.path('nowhere.h5'), *options)
+        run_fails(self, 73, 'input', 'infer', self.path('g.h5'), '--model',
+                  self.path('m.safetensors'), '--out', self.path('g.h5'))
+        run_fails(self, 78, 'labels', 'infer', self.path('g.h5'), *options, '--metric', 'f1')
+        self.assertFalse(os.path.exists(self.path('e.h5')))
+        self.assertEqual([f for f in os.listdir(self.folder.name) if 'tmp' in f], [])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])

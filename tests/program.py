@@ -1,0 +1,58 @@
+"""What the script tests share: running the program, refusals, safetensors files, skipping."""
+import json
+import os
+import subprocess
+import sys
+
+PROGRAM = os.path.realpath(sys.argv[1]) if len(sys.argv) > 1 else None
+SHARED = os.environ.get('GNN_SHARED') or os.path.join(
+    os.path.dirname(os.path.realpath(__file__)), '..', '..', 'shared')
+
+
+def skip(reason):
+    print('skipped:', reason)
+    sys.exit(77)
+
+
+def numpy_or_skip():
+    try:
+        import h5py  # noqa: F401
+        import numpy
+    except ImportError as e:
+        skip(f'{e.name} is missing')
+    return numpy
+
+
+def start(*args, **kwargs):
+    return subprocess.run([PROGRAM, *map(str, args)], capture_output=True, text=True,
+                          timeout=600, **kwargs)
+
+
+def run(*args, **kwargs):
+    """Runs the program, which must succeed; its stdout."""
+    p = start(*args, **kwargs)
+    if p.returncode != 0:
+        raise AssertionError(f'gnnrun {" ".join(map(str, args))}: exit {p.returncode}\n{p.stderr}')
+    return p.stdout
+
+
+def run_fails(test, code, text, *args, **kwargs):
+    """Runs the program, which must end with `code` and say `text`; its stderr."""
+    p = start(*args, **kwargs)
+    test.assertEqual(p.returncode, code, f'gnnrun {" ".join(map(str, args))}\n{p.stderr}')
+    test.assertIn(text, p.stderr)
+    return p.stderr
+
+
+def write_safetensors(path, tensors, metadata):
+    """A file of float32 tensors {name: array} with string metadata."""
+    header, at = {'__metadata__': metadata}, 0
+    for name, t in tensors.items():
+        header[name] = {'dtype': 'F32', 'shape': list(t.shape), 'data_offsets': [at, at + t.nbytes]}
+        at += t.nbytes
+    text = json.dumps(header).encode()
+    text += b' ' * (-len(text) % 8)
+    with open(path, 'wb') as f:
+        f.write(len(text).to_bytes(8, 'little') + text)
+        for t in tensors.values():
+            f.write(t.tobytes())

@@ -1,0 +1,121 @@
+// Edges of a chunk come out grouped by destination, in source order, own rows at their place.
+#include "base/mem.h"
+#include "infer/program.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+namespace {
+
+struct Degrees {
+	struct gnn_degrees d = {};
+	std::vector<uint64_t> bits, rank;
+
+	Degrees(uint64_t vertices, const std::vector<uint64_t> &hubs)
+	    : bits(vertices / 64 + 1), rank(vertices / 64 + 1)
+	{
+		for (uint64_t v : hubs)
+			bits[v / 64] |= uint64_t{1} << (v % 64);
+		for (uint64_t w = 0, sum = 0; w < bits.size(); w++) {
+			rank[w] = sum;
+			sum += static_cast<uint64_t>(__builtin_popcountll(bits[w]));
+		}
+		d.vertices = vertices;
+		d.hub_bits = bits.data();
+		d.hub_rank = rank.data();
+		d.hub_count = hubs.size();
+	}
+};
+
+struct Case {
+	uint64_t vertices, rows, first;
+	bool own, drop_loops, wide;
+};
+
+struct ProgramTest : ::testing::TestWithParam<Case> {
+};
+
+TEST_P(ProgramTest, EqualsANaiveGrouping)
+{
+	const Case c = GetParam();
+	std::mt19937_64 random(c.vertices * 31 + c.rows);
+	const std::vector<uint64_t> hubs = {0, c.vertices / 2, c.vertices - 1};
+	Degrees degrees(c.vertices, {hubs.begin(), hubs.begin() + (c.vertices > 2 ? 3 : 1)});
+	const uint64_t capacity = c.rows * 40;
+	struct gnn_grouper g;
+	struct gnn_program p;
+	std::map<uint64_t, std::vector<uint32_t>> wanted;
+
+	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, c.rows, capacity, c.drop_loops), GNN_OK);
+	ASSERT_EQ(gnn_program_init(&p, capacity, c.vertices), GNN_OK);
+	for (uint64_t r = 0; r < c.rows; r++) {
+		const uint64_t v = c.first + r;
+		std::vector<uint64_t> list(random() % 30);
+		std::vector<uint32_t> narrow;
+
+		for (uint64_t &u : list)
+			u = random() % 8 == 0 ? v : random() % c.vertices;
+		std::sort(list.begin(), list.end());
+		for (uint64_t u : list)
+			narrow.push_back(static_cast<uint32_t>(u));
+		if (c.own) {
+			gnn_grouper_own(&g, v, static_cast<uint32_t>(r));
+			wanted[v].push_back(static_cast<uint32_t>(r) | GNN_OWN_BIT);
+		}
+		for (uint64_t u : list)
+			if (!(c.drop_loops && u == v))
+				wanted[u].push_back(static_cast<uint32_t>(r));
+		const void *from = c.wide ? static_cast<const void *>(list.data()) : narrow.data();
+		ASSERT_EQ(gnn_grouper_edges(&g, v, static_cast<uint32_t>(r), from,
+				  c.wide ? GNN_U64 : GNN_U32, list.size()),
+			GNN_OK);
+	}
+	gnn_grouper_end(&g, &p);
+	ASSERT_EQ(p.batch.group_count, wanted.size());
+	uint64_t group = 0;
+	for (const auto &[v, list] : wanted) {
+		EXPECT_EQ(p.batch.vertex[group], v);
+		EXPECT_EQ(p.batch.carry[group], gnn_degrees_carry(&degrees.d, v));
+		const std::vector<uint32_t> got(p.batch.src + p.batch.first[group],
+			p.batch.src + p.batch.first[group + 1]);
+		EXPECT_EQ(got, list) << "destination " << v;
+		group++;
+	}
+	gnn_program_fini(&p);
+	gnn_grouper_fini(&g);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ProgramTest,
+	::testing::Values(Case{1, 1, 0, true, true, false}, Case{2, 2, 0, true, false, false},
+		Case{300, 256, 0, true, true, false}, Case{300, 44, 256, true, false, true},
+		Case{5000, 256, 1024, false, true, false},
+		Case{uint64_t{1} << 31, 256, uint64_t{1} << 30, true, true, false},
+		Case{uint64_t{1} << 32, 256, 512, true, true, true}));
+
+TEST(Program, ANeighbourOutsideTheGraphIsRefused)
+{
+	Degrees degrees(10, {});
+	struct gnn_grouper g;
+	const uint32_t inside[] = {9}, outside[] = {3, 10};
+
+	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, 256, 100, false), GNN_OK);
+	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, inside, GNN_U32, 1), GNN_OK);
+	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, outside, GNN_U32, 2), GNN_EDATA);
+	EXPECT_NE(std::string(gnn_err_text()).find("neighbour 10"), std::string::npos);
+	gnn_grouper_fini(&g);
+}
+
+TEST(Program, CarryRowsAreRanksOfHubs)
+{
+	Degrees degrees(200, {3, 63, 64, 199});
+	EXPECT_EQ(gnn_degrees_carry(&degrees.d, 3), 0u);
+	EXPECT_EQ(gnn_degrees_carry(&degrees.d, 63), 1u);
+	EXPECT_EQ(gnn_degrees_carry(&degrees.d, 64), 2u);
+	EXPECT_EQ(gnn_degrees_carry(&degrees.d, 199), 3u);
+	EXPECT_EQ(gnn_degrees_carry(&degrees.d, 65), GNN_NO_CARRY);
+}
+
+} // namespace
