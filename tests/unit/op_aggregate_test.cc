@@ -220,4 +220,154 @@ TEST(OpAggregate, SmallIntegersAreExactInAnyOrder)
 	EXPECT_TRUE(equal_bits(forth.state, back.state));
 }
 
+TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
+{
+	Backend b(2);
+
+	for (uint32_t width : widths) {
+		Case c(Batch::random(mixed_sizes(60), 100, true), GNN_COMBINE_MAX, width, 100);
+		const Floats before = c.state;
+		for (uint64_t r = 7; r < 100; r += 31)
+			c.message[r * width + r % width] = NAN;
+		c.run(b, c.batch);
+		for (uint64_t g = 0; g < c.batch.vertex.size(); g++)
+			for (uint32_t j = 0; j < width; j++) {
+				const uint64_t at = c.batch.slot[g] * width + j;
+				const uint64_t end = c.batch.first[g + 1];
+				float want = before[at];
+				bool nan = false;
+				for (uint64_t e = c.batch.first[g]; e < end; e++) {
+					const float m = c.row(c.batch.src[e])[j];
+					nan |= std::isnan(m);
+					want = std::max(want, m);
+				}
+				if (nan)
+					ASSERT_TRUE(std::isnan(c.state[at])) << width;
+				else
+					ASSERT_EQ(c.state[at], want) << width;
+			}
+	}
+}
+
+double leaky(double x)
+{
+	return x > 0 ? x : double(0.2f) * x;
+}
+
+// What softmax sums of group g must be, and the sums of magnitudes, per state column.
+void softmax_sums(const Case &c, uint64_t g, std::vector<double> &want, std::vector<double> &size)
+{
+	const uint32_t heads = c.heads, channels = c.width / heads;
+
+	for (uint64_t e = c.batch.first[g]; e < c.batch.first[g + 1]; e++)
+		for (uint32_t j = 0; j < c.width + heads; j++) {
+			const uint32_t k = j < c.width ? j / channels : j - c.width;
+			const uint64_t row = c.batch.src[e] & ~GNN_OWN_BIT;
+			const double t = c.score_dst[g * heads + k];
+			const double s = c.score_src[row * heads + k];
+			const double m = c.score_max[g * heads + k];
+			const double w = std::exp(leaky(s + t) - leaky(m + t));
+			const double x = j < c.width ? c.row(c.batch.src[e])[j] : 1;
+			want[j] += w * x;
+			size[j] += std::fabs(w * x);
+		}
+}
+
+TEST(OpAggregate, SoftmaxSumsAgainstDoublePrecision)
+{
+	Backend b(2);
+
+	for (uint32_t heads : {1u, 2u, 5u, 8u})
+		for (uint32_t channels : {1u, 7u, 8u, 33u, 64u}) {
+			const uint32_t width = heads * channels, whole = width + heads;
+			const Batch batch = Batch::random(mixed_sizes(60), 100, true);
+			Case c(batch, GNN_COMBINE_SOFTMAX, width, 100, heads);
+			std::fill(c.state.begin(), c.state.end(), 0.0f);
+			c.run(b, c.batch);
+			for (uint64_t g = 0; g < batch.vertex.size(); g++) {
+				std::vector<double> want(whole), size(whole);
+				softmax_sums(c, g, want, size);
+				for (uint32_t j = 0; j < whole; j++)
+					ASSERT_NEAR(c.state[batch.slot[g] * whole + j], want[j],
+						1e-6 * size[j]) << heads << " " << channels;
+			}
+		}
+}
+
+// Equal logits: each weight is exp(0) = 1, so the sums are exact.
+TEST(OpAggregate, EqualLogitsWeighOne)
+{
+	Backend b(2);
+	Case c(Batch::random({3, 200, 5000}, 40, false), GNN_COMBINE_SOFTMAX, 10, 40, 2);
+
+	for (Floats *f : {&c.message, &c.score_src, &c.score_max})
+		std::fill(f->begin(), f->end(), 0.75f);
+	std::fill(c.state.begin(), c.state.end(), 0.0f);
+	c.run(b, c.batch);
+	for (uint64_t g = 0; g < 3; g++)
+		for (uint32_t j = 0; j < 12; j++) {
+			const float n = float(c.batch.first[g + 1] - c.batch.first[g]);
+			ASSERT_EQ(c.state[c.batch.slot[g] * 12 + j], j < 10 ? 0.75f * n : n);
+		}
+}
+
+// Plain sums of n equal messages are off by 1.5e-5 at 1024 and 2e-4 at 16384.
+TEST(OpAggregate, HubsStayWithinOneMillionth)
+{
+	Backend b(2);
+	const uint64_t degrees[] = {64, 1000, 16000, 1000000};
+
+	for (bool equal : {true, false})
+		for (uint64_t degree : degrees) {
+			Case c(Batch::random({degree}, 4096, true), GNN_COMBINE_SUM, 33, 4096);
+			c.own_factor = 1.5f;
+			std::fill(c.state.begin(), c.state.end(), 0.0f);
+			for (Floats *f : {&c.message, &c.own})
+				for (float &x : *f)
+					x = equal ? 0.1f : 0.5f + 0.5f * x;
+			for (uint64_t e = 0; e < degree; e += 4096)
+				c.run(b, c.batch.part(e, e + 4096));
+			for (uint32_t j = 0; j < 33; j++) {
+				double want = 0;
+				for (uint64_t e = 0; e < degree; e++) {
+					const float x = c.row(c.batch.src[e])[j];
+					want += double(c.factor(e)) * double(x);
+				}
+				ASSERT_NEAR(c.state[j], want, 1e-6 * want) << degree;
+			}
+		}
+}
+
+// State rows past 2^31 floats from the start: offsets must not be 32 bit.
+TEST(OpAggregate, OffsetsPastTwoToThe31)
+{
+	Backend b(2);
+	const uint64_t pitch = 1 << 20, slots = 2050, bytes = slots * pitch * sizeof(float);
+	const uint64_t vertex[] = {0, 1}, slot[] = {2049, 1}, first[] = {0, 2, 3};
+	const uint32_t src[] = {0, 1, 1};
+	const Floats message = random_floats(2 * 9, 1);
+	struct gnn_aggregate_args a;
+	void *state = nullptr;
+
+	if (const uint64_t free_bytes = available_bytes(); free_bytes < bytes + bytes / 4)
+		GTEST_SKIP() << "needs " << bytes << " bytes, " << free_bytes << " are available";
+	ASSERT_EQ(b.b->ops->alloc(b.b, &state, bytes), GNN_OK) << gnn_err_text();
+	memset(&a, 0, sizeof(a));
+	a.combine = GNN_COMBINE_SUM;
+	a.batch = {2, 3, vertex, slot, nullptr, first, src, nullptr};
+	a.width = 9;
+	a.message = message.data();
+	a.message_pitch = 9;
+	a.state = static_cast<float *>(state);
+	a.state_pitch = pitch;
+	for (uint64_t s : slot)
+		ASSERT_EQ(b.b->ops->fill(b.b, a.state + s * pitch, 1.0f, 9), GNN_OK);
+	b.aggregate(a);
+	for (uint64_t j = 0; j < 9; j++) {
+		EXPECT_EQ(a.state[2049 * pitch + j], (1.0f + message[j]) + message[9 + j]);
+		EXPECT_EQ(a.state[pitch + j], 1.0f + message[9 + j]);
+	}
+	b.b->ops->free(b.b, state);
+}
+
 } // namespace

@@ -62,6 +62,6 @@ void gnn_cpu_widen(float *to, uint64_t to_pitch, const void *from, enum gnn_dtyp
 	const uint64_t row_bytes = from_pitch * gnn_dtype_bytes(type);
 
 	GNN_ASSERT(widen[type] != NULL);
-	for (uint64_t r = 0; r < rows; r++)
+	for (uint64_t r = 0; width > 0 && r < rows; r++)
 		widen[type](to + r * to_pitch, (const char *)from + r * row_bytes, width);
 }
