@@ -219,6 +219,18 @@ static int check_sealed(const struct gnn_container *c)
 	return GNN_OK;
 }
 
+static bool reads_back(const struct gnn_container *c, const struct gnn_array *found,
+	const uint64_t *sums)
+{
+	const struct gnn_array *wrote = gnn_container_find(c, found->name);
+
+	if (wrote == NULL || wrote->offset != found->offset || wrote->bytes != found->bytes)
+		return false;
+	return wrote->bytes == 0 ||
+		memcmp(sums, c->layout.sums[wrote - c->layout.array],
+			gnn_array_blocks(wrote) * sizeof(uint64_t)) == 0;
+}
+
 /* HDF5 says what it finds in the finished file, before anybody sees it under its name. */
 static int read_back(const struct gnn_container *c, struct gnn_layout *found)
 {
@@ -232,16 +244,10 @@ static int read_back(const struct gnn_container *c, struct gnn_layout *found)
 			" are there",
 			c->opts.path, c->layout.array_count, c->layout.file_bytes,
 			found->array_count, found->file_bytes);
-	for (uint32_t i = 0; i < found->array_count; i++) {
-		const struct gnn_array *wrote = gnn_container_find(c, found->array[i].name);
-
-		if (wrote == NULL || wrote->offset != found->array[i].offset ||
-			wrote->bytes != found->array[i].bytes ||
-			memcmp(found->sums[i], c->layout.sums[wrote - c->layout.array],
-				gnn_array_blocks(wrote) * sizeof(uint64_t)) != 0)
+	for (uint32_t i = 0; i < found->array_count; i++)
+		if (!reads_back(c, &found->array[i], found->sums[i]))
 			GNN_FAIL(GNN_EIO, "%s: array %s does not read back as it was written",
 				c->opts.path, found->array[i].name);
-	}
 out:
 	return rc;
 }

@@ -33,10 +33,15 @@ struct ContainerFixture : ::testing::Test {
 	std::vector<struct gnn_attr> attrs = {{GNN_ATTR_VERTICES, nullptr, 7},
 		{GNN_ATTR_EDGES, nullptr, 9}, {GNN_ATTR_ORDER, "taurus", 0}};
 
+	/* A disk by default, for the sake of direct I/O. */
+	virtual std::filesystem::path base() const
+	{
+		return std::filesystem::temp_directory_path();
+	}
+
 	void SetUp() override
 	{
-		std::string name =
-			(std::filesystem::temp_directory_path() / "gnnrun-test-XXXXXX").string();
+		std::string name = (base() / "gnnrun-test-XXXXXX").string();
 		ASSERT_NE(mkdtemp(name.data()), nullptr);
 		dir = name;
 		path = dir / "c.h5";

@@ -1,0 +1,42 @@
+/* io/cursor.c - see cursor.h. */
+#include "io/cursor.h"
+
+enum { PIECE_BYTES = 1 << 20, AHEAD = 2 };
+
+int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
+	const struct gnn_array *a)
+{
+	const struct gnn_stream_opts o = {
+		.container = container,
+		.array = a,
+		.bytes = a->bytes,
+		.piece_bytes = PIECE_BYTES,
+		.ahead = AHEAD,
+		.lent = 1,
+		.verify = true,
+	};
+
+	*c = (struct gnn_cursor){.array = a, .item_bytes = gnn_dtype_bytes(a->dtype)};
+	return gnn_stream_open(&c->stream, &o);
+}
+
+int gnn_cursor_refill_(struct gnn_cursor *c)
+{
+	int rc = GNN_OK;
+
+	if (c->piece != NULL)
+		gnn_stream_put(c->stream, c->piece);
+	GNN_TRY(gnn_stream_next(c->stream, &c->piece));
+	if (rc == GNN_EOF)
+		GNN_FAIL(GNN_EDATA, "array %s ends too early", c->array->name);
+	c->at = c->piece->data;
+	c->end = c->at + c->piece->bytes;
+out:
+	return rc;
+}
+
+void gnn_cursor_close(struct gnn_cursor *c)
+{
+	gnn_stream_close(c->stream);
+	*c = (struct gnn_cursor){0};
+}

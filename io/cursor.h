@@ -1,0 +1,49 @@
+/*
+ * io/cursor.h - the items of an array of whole numbers, one after another, verified.
+ *
+ * Flow     stream -> [cursor] -> survey
+ * Owns     its stream
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    as the stream; GNN_EDATA past the end
+ */
+#ifndef GNN_IO_CURSOR_H
+#define GNN_IO_CURSOR_H
+
+#include "io/stream.h"
+
+#include <string.h>
+
+struct gnn_cursor {
+	const struct gnn_array *array;
+	struct gnn_stream      *stream; /* NULL: not open, or no such array */
+	struct gnn_piece       *piece;
+	const char             *at, *end; /* in the piece */
+	uint32_t                item_bytes;
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_cursor_open (struct gnn_cursor *c, struct gnn_container *container,
+	const struct gnn_array *a);
+int  gnn_cursor_refill_(struct gnn_cursor *c); /* internal: the next piece */
+void gnn_cursor_close(struct gnn_cursor *c); /* all zero is fine */
+
+/* The next item, its bits widened with zeros. */
+static inline int gnn_cursor_next(struct gnn_cursor *c, uint64_t *value)
+{
+	if (c->at == c->end) {
+		int rc = gnn_cursor_refill_(c);
+
+		if (rc < 0)
+			return rc;
+	}
+	*value = 0; /* little-endian: the low bytes come first */
+	memcpy(value, c->at, c->item_bytes);
+	c->at += c->item_bytes;
+	return GNN_OK;
+}
+
+GNN_END_DECLS
+
+#endif
