@@ -44,6 +44,15 @@ int gnn_h5_begin(void)
 	return GNN_OK;
 }
 
+const char *gnn_h5_version(char *to, size_t bytes)
+{
+	unsigned major = 0, minor = 0, release = 0;
+
+	H5get_libversion(&major, &minor, &release);
+	snprintf(to, bytes, "%u.%u.%u", major, minor, release);
+	return to;
+}
+
 /* The walk begins at the deepest entry of the stack: its text is the cause. */
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *entry, void *to)
 {

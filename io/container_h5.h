@@ -43,6 +43,8 @@ int gnn_layout_seal(const char *path, const struct gnn_layout *l);
 /* Fills an empty layout, trusting nothing. format NULL: any of ours. */
 int gnn_layout_read(const char *path, const char *format, struct gnn_layout *l);
 
+const char *gnn_h5_version(char *to, size_t bytes); /* "1.10.8": the library as it is loaded */
+
 /* --- between container_h5.c and container_h5_read.c; an id is HDF5's hid_t --- */
 
 int     gnn_h5_begin (void); /* checks the library's version, silences its printing */

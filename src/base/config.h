@@ -1,11 +1,11 @@
 /*
- * base/config.h - the value of every option, as plain data, read from argv and a YAML file.
+ * base/config.h - the value of every option, as plain data, and the subcommands' rows.
  *
- * Flow     argv, --config F.yaml, defaults -> [config] -> main -> gnn_cmd_<name>()
+ * Flow     cmdline, config_file -> [config] -> main -> gnn_cmd_<name>()
  * Owns     text read from the file
  * Lends    itself, constant while a command runs; text lives until fini
  * Thread   filled by the main thread, then constant
- * Fails    GNN_EUSAGE command line, GNN_ECONFIG file (file:line), GNN_ENOENT no such file
+ * Fails    GNN_EOS no memory for text
  *
  * The command line wins over the file, the file over the defaults; where a value came from is
  * remembered. Names, defaults, limits and help stand in one table, base/options.c. Text that was
@@ -31,12 +31,11 @@ enum gnn_command_id {
 enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 96 };
 
 /* Values of choices. Those of other modules' enums are equal to them; src/cmd/cmd.h asserts it. */
-enum gnn_opt_backend  { GNN_OPT_BACKEND_AUTO, GNN_OPT_BACKEND_CPU };
-enum gnn_opt_io       { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD };
-enum gnn_opt_auto     { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
+enum gnn_opt_io     { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD };
+enum gnn_opt_auto   { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
 enum gnn_opt_layout   { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
-enum gnn_opt_normal   { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
-enum gnn_opt_plan     { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
+enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
+enum gnn_opt_plan   { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
 enum gnn_opt_fanout   { GNN_OPT_FANOUT_ALL };
 
 struct gnn_text_list {
@@ -55,7 +54,7 @@ struct gnn_config {
 	uint32_t    arg_count;
 
 	/* Every command. */
-	int         backend;      /* enum gnn_opt_backend */
+	const char *backend;      /* "auto", "cpu" */
 	uint64_t    threads;      /* main fills in the affinity mask for auto */
 	uint64_t    seed;
 	uint64_t    host_memory;  /* bytes; main fills in what is free for auto */
@@ -118,13 +117,9 @@ struct gnn_command {
 
 GNN_BEGIN_DECLS
 
-/*
- * Reads the command line, then the file it names. Positional arguments are counted against the
- * command's row unless --help, --version or --print-config makes them needless.
- */
-int  gnn_config_read(struct gnn_config *c, const struct gnn_command *commands, int argc,
-	char *const *argv);
-void gnn_config_print(const struct gnn_config *c, const struct gnn_command *commands);
+/* A copy of `front` and `text` in one, which lives until fini. */
+int  gnn_config_keep(struct gnn_config *c, const char *front, const char *text,
+	const char **kept);
 void gnn_config_fini(struct gnn_config *c);
 
 GNN_END_DECLS

@@ -2,7 +2,7 @@
  * base/log.h - lines for people on stderr.
  *
  * Flow     all modules -> [log] -> stderr
- * Owns     the level
+ * Owns     the level, the status line of a terminal
  * Lends    nothing
  * Thread   any thread; a line is written by one call
  * Fails    never
@@ -23,6 +23,14 @@ void gnn_log_set_level(enum gnn_log_level level);
 bool gnn_log_enabled  (enum gnn_log_level level);
 void gnn_log(enum gnn_log_level level, const char *subsystem, const char *fmt, ...)
 	GNN_PRINTF(3, 4);
+
+/* stderr is a terminal that can redraw a line; TERM=dumb or none is not. */
+bool gnn_log_on_terminal(void);
+/* A line that stays below all others, cut to the terminal's width; NULL takes it away. */
+void gnn_log_status(const char *text);
+
+/* "gnnrun: text": why the program ends; main alone says so, at any level. */
+void gnn_log_failure(const char *text);
 
 /* Text on stdout, for results; flushed and checked by gnn_out_finish. */
 void gnn_out(const char *fmt, ...) GNN_PRINTF(1, 2);

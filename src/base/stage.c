@@ -2,6 +2,7 @@
 #include "base/stage.h"
 
 #include "base/mem.h"
+#include "base/trace.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,9 +19,13 @@ struct gnn_stage {
 static void *run(void *arg)
 {
 	struct gnn_stage *s = arg;
+	uint64_t span;
 
 	pthread_setname_np(pthread_self(), s->name);
+	gnn_trace_thread(s->name);
+	span = gnn_trace_begin();
 	gnn_err_save(&s->result, s->body(s->arg));
+	gnn_trace_end(span, s->name);
 	return NULL;
 }
 

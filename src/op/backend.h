@@ -145,6 +145,9 @@ int  gnn_backend_create (struct gnn_backend **out, const char *name,
 	const struct gnn_backend_opts *o);
 void gnn_backend_destroy(struct gnn_backend *b); /* NULL is fine */
 
+/* What the BLAS of the CPU backend calls itself: version and the kernel it chose. */
+const char *gnn_backend_blas(void);
+
 /*
  * Checks that the bits of a dense row depend neither on its place in a panel nor on the thread,
  * for one shape (dim_in, dim_out); backends that find a dependence use an own kernel for it.

@@ -155,6 +155,11 @@ static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
 	return GNN_OK;
 }
 
+const char *gnn_backend_blas(void)
+{
+	return openblas_get_config();
+}
+
 static int sync_done(struct gnn_backend *b)
 {
 	(void)b;

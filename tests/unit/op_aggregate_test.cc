@@ -354,7 +354,7 @@ TEST(OpAggregate, OffsetsPastTwoToThe31)
 	ASSERT_EQ(b.b->ops->alloc(b.b, &state, bytes), GNN_OK) << gnn_err_text();
 	memset(&a, 0, sizeof(a));
 	a.combine = GNN_COMBINE_SUM;
-	a.batch = {2, 3, vertex, slot, nullptr, first, src, nullptr};
+	a.batch = {2, 3, vertex, slot, nullptr, first, src, nullptr, nullptr};
 	a.width = 9;
 	a.message = message.data();
 	a.message_pitch = 9;

@@ -1,0 +1,322 @@
+/* base/options.c - see options.h. The table, and how its rows are found. */
+#include "base/options.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/nearest.h"
+
+#include <string.h>
+
+static const struct gnn_choice backend_choices[] = {
+	{"auto", 0, "the fastest that this build and machine have"},
+	{"cpu", 0, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice io_choices[] = {
+	{"auto", GNN_OPT_IO_AUTO, "io_uring where the kernel allows it, else pread"},
+	{"uring", GNN_OPT_IO_URING, "io_uring, or exit 69"},
+	{"pread", GNN_OPT_IO_PREAD, "a pool of threads that read"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice verify_choices[] = {
+	{"auto", GNN_OPT_AUTO, "on for files on disk"},
+	{"on", GNN_OPT_ON, NULL},
+	{"off", GNN_OPT_OFF, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice progress_choices[] = {
+	{"auto", GNN_OPT_AUTO, "one line in place on a terminal, a line now and then in a file"},
+	{"never", GNN_OPT_OFF, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice log_choices[] = {
+	{"error", GNN_LOG_ERROR, NULL},
+	{"warn", GNN_LOG_WARN, "and fall-backs, suspicious inputs"},
+	{"info", GNN_LOG_INFO, "and what is being done"},
+	{"debug", GNN_LOG_DEBUG, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice layout_choices[] = {
+	{"auto", GNN_OPT_LAYOUT_AUTO, "by the shape; [2,2] reads as 2xE"},
+	{"2xE", GNN_OPT_LAYOUT_2XE, "a row of sources, a row of destinations"},
+	{"Ex2", GNN_OPT_LAYOUT_EX2, "a pair a row"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice normalize_choices[] = {
+	{"none", GNN_OPT_NORMALIZE_NONE, NULL},
+	{"row", GNN_OPT_NORMALIZE_ROW, "rows scaled to sum 1; all-zero rows stay"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice stored_choices[] = {
+	{"auto", GNN_DTYPE_COUNT, "without loss, as narrow as the input"},
+	{"f32", GNN_F32, NULL},
+	{"f16", GNN_F16, NULL},
+	{"bf16", GNN_BF16, NULL},
+	{"u8", GNN_U8, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice plan_choices[] = {
+	{"auto", GNN_OPT_PLAN_AUTO, "the cheapest that fits the budgets"},
+	{"resident", GNN_OPT_PLAN_RESIDENT, "states in memory; features are read once"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice order_choices[] = {
+	{"auto", 0, "by architecture and widths"},
+	{"transform-first", 1, "messages as wide as the layer's output"},
+	{"aggregate-first", 2, "messages as wide as the layer's input"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice fanout_choices[] = {
+	{"all", GNN_OPT_FANOUT_ALL, "every in-edge"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice metric_choices[] = {
+	{"auto", 0, "accuracy; ROC AUC for multi-label rows"},
+	{"accuracy", 1, NULL},
+	{"rocauc", 2, NULL},
+	{"f1", 3, "micro-averaged"},
+	{NULL, 0, NULL},
+};
+
+#define IMPORT        (1u << GNN_CMD_IMPORT)
+#define GENERATE      (1u << GNN_CMD_GENERATE)
+#define INFO          (1u << GNN_CMD_INFO)
+#define INFER         (1u << GNN_CMD_INFER)
+#define EXPORT        (1u << GNN_CMD_EXPORT)
+#define MODEL         (1u << GNN_CMD_MODEL)
+#define ALL           GNN_COMMANDS_ALL
+#define FIELD(member) .offset = offsetof(struct gnn_config, member)
+#define ROW(name_, TYPE, GROUP, commands_)                            \
+	.name = (name_), .type = GNN_OPTION_##TYPE, .group = GNN_GROUP_##GROUP, \
+	.commands = (commands_)
+
+static const struct gnn_option options[] = {
+	{ROW("format", TEXT, INPUT, IMPORT), FIELD(format), .preset = "auto", .wanted = "NAME",
+		.help = "Layout of SOURCE; auto looks at names and first bytes"},
+	{ROW("features", PATH, INPUT, IMPORT), FIELD(features), .wanted = "FILE",
+		.help = "Vertex features: npy, npz (its one array, or scipy's CSR), raw with "
+			"--shape and --dtype"},
+	{ROW("labels", PATH, INPUT, IMPORT), FIELD(labels), .wanted = "FILE",
+		.help = "Labels: npy, or text with lines `id label`; NaN and -1 are unlabelled"},
+	{ROW("train", PATH, INPUT, IMPORT), FIELD(train), .wanted = "FILE",
+		.help = "Training split: ids, or a boolean mask"},
+	{ROW("valid", PATH, INPUT, IMPORT), FIELD(valid), .wanted = "FILE",
+		.help = "Validation split"},
+	{ROW("test", PATH, INPUT, IMPORT), FIELD(test), .wanted = "FILE", .help = "Test split"},
+	{ROW("weights", PATH, INPUT, IMPORT), FIELD(weights), .wanted = "FILE",
+		.help = "One number an edge, in the order of the edges"},
+	{ROW("weight-column", COUNT, INPUT, IMPORT), FIELD(weight_column), .preset = "none",
+		.zero_word = "none", .max = 64, .wanted = "N",
+		.help = "Column of a text edge list, from 1, that holds the weight"},
+	{ROW("edge-layout", CHOICE, INPUT, IMPORT), FIELD(edge_layout), .preset = "auto",
+		.choices = layout_choices, .help = "Shape of an edge array"},
+	{ROW("shape", TEXT, INPUT, IMPORT), FIELD(shape), .wanted = "RxC",
+		.help = "Shape of a features file without a header, such as 100000x1024"},
+	{ROW("dtype", TEXT, INPUT, IMPORT), FIELD(dtype), .wanted = "TYPE",
+		.help = "Element type of a features file without a header, such as f32"},
+
+	{ROW("vertices", COUNT, GRAPH, IMPORT), FIELD(vertices), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p48, .wanted = "N",
+		.help = "Number of vertices at least; auto: what features, labels and ids show"},
+	{ROW("undirected", FLAG, GRAPH, IMPORT), FIELD(undirected), .preset = "off",
+		.help = "Add the reverse of every listed edge but self-loops"},
+	{ROW("dedup", FLAG, GRAPH, IMPORT), FIELD(dedup), .preset = "off",
+		.help = "Keep the first of equal edges (after --undirected)"},
+	{ROW("remap", FLAG, GRAPH, IMPORT), FIELD(remap), .preset = "off",
+		.help = "Compact gapped ids, ascending; the ids given are kept as external ids"},
+	{ROW("normalize", CHOICE, GRAPH, IMPORT), FIELD(normalize), .preset = "none",
+		.choices = normalize_choices, .help = "Scale the features"},
+	{ROW("feature-dtype", CHOICE, GRAPH, IMPORT), FIELD(feature_dtype), .preset = "auto",
+		.choices = stored_choices,
+		.help = "Element type of the stored features; one narrower than the input's "
+			"rounds"},
+
+	{ROW("vertices", COUNT, GRAPH, GENERATE), FIELD(vertices), .preset = "none",
+		.zero_word = "none", .max = 0x1p48, .wanted = "N", .help = "Number of vertices"},
+	{ROW("scale", COUNT, GRAPH, GENERATE), FIELD(scale), .preset = "none",
+		.zero_word = "none", .max = 48, .wanted = "S",
+		.help = "2^S vertices, in place of --vertices"},
+	{ROW("edges", COUNT, GRAPH, GENERATE), FIELD(edges), .preset = "none",
+		.zero_word = "none", .max = 0x1p56, .wanted = "N", .help = "Number of edges"},
+	{ROW("edge-factor", COUNT, GRAPH, GENERATE), FIELD(edge_factor), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p32, .wanted = "K",
+		.help = "Edges a vertex, in place of --edges; auto: 16 without --edges"},
+	{ROW("feat-dim", COUNT, GRAPH, GENERATE), FIELD(feat_dim), .preset = "64", .max = 0x1p24,
+		.wanted = "F", .help = "Features a vertex; 0: none"},
+	{ROW("dtype", CHOICE, GRAPH, GENERATE), FIELD(feature_dtype), .preset = "f32",
+		.choices = stored_choices + 1, .help = "Element type of the features"},
+	{ROW("classes", COUNT, GRAPH, GENERATE), FIELD(classes), .preset = "16", .max = 0x1p31,
+		.wanted = "C", .help = "Number of classes; 0: no labels"},
+	{ROW("communities", COUNT, GRAPH, GENERATE), FIELD(communities), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p40, .wanted = "K",
+		.help = "Communities of sbm; auto: one a class. The label of a vertex is its "
+			"community mod classes"},
+	{ROW("mixing", REAL, GRAPH, GENERATE), FIELD(mixing), .preset = "0.05", .max = 1,
+		.wanted = "X", .help = "Share of edges of sbm that leave the community"},
+	{ROW("noise", REAL, GRAPH, GENERATE), FIELD(noise), .preset = "auto",
+		.zero_word = "auto", .wanted = "X",
+		.help = "Noise of sbm around the class centre; auto: so much that a linear model "
+			"alone scores about 60 %"},
+	{ROW("shuffle", FLAG, GRAPH, GENERATE), FIELD(shuffle), .preset = "on",
+		.help = "Shuffle the ids; --no-shuffle keeps the generator's order"},
+	{ROW("train-count", COUNT, GRAPH, GENERATE), FIELD(train_count), .preset = "auto",
+		.zero_word = "auto", .wanted = "N",
+		.help = "Vertices of the training split; auto: 60 %, with 20 % for each of the "
+			"others"},
+
+	{ROW("model", PATH, MODEL, INFER), FIELD(model), .wanted = "FILE",
+		.help = "Weights in safetensors, with the keys of PyG or DGL"},
+	{ROW("model-set", LIST, MODEL, INFER | MODEL), FIELD(model_set), .wanted = "KEY=VALUE",
+		.help = "What the weights cannot say, such as library=pyg; repeatable"},
+
+	{ROW("out", PATH, OUTPUT, INFER), FIELD(out), .wanted = "FILE",
+		.help = "Result: embeddings of every vertex in import order"},
+	{ROW("predict", FLAG, OUTPUT, INFER), FIELD(predict), .preset = "off",
+		.help = "Also write /prediction, the class of each vertex"},
+	{ROW("save-layers", FLAG, OUTPUT, INFER), FIELD(save_layers), .preset = "off",
+		.help = "Also write /layer/<l>, the output of each layer"},
+	{ROW("metric", CHOICE, OUTPUT, INFER), FIELD(metric), .preset = "auto",
+		.choices = metric_choices, .help = "Score on the splits"},
+	{ROW("dataset", TEXT, OUTPUT, EXPORT), FIELD(dataset), .preset = "embeddings",
+		.wanted = "NAME", .help = "Array of FILE.h5 to export"},
+	{ROW("verify", FLAG, OUTPUT, INFO), FIELD(verify), .preset = "off",
+		.help = "Read everything and compare checksums, ranges and order"},
+
+	{ROW("fanout", CHOICE, RUN, INFER), FIELD(fanout), .preset = "all",
+		.choices = fanout_choices, .help = "In-edges used of each vertex and layer"},
+	{ROW("chunk-bytes", SIZE, RUN, INFER), FIELD(chunk_bytes), .preset = "8M", .min = 1,
+		.max = 0x1p40, .wanted = "SIZE",
+		.help = "Ceiling of one chunk of rows; one panel of 256 rows at least"},
+	{ROW("queue-depth", COUNT, RUN, INFER), FIELD(queue_depth), .preset = "4", .min = 1,
+		.max = 256, .wanted = "N", .help = "Chunks read ahead"},
+	{ROW("plan", CHOICE, RUN, INFER), FIELD(plan), .preset = "auto",
+		.choices = plan_choices, .help = "Where the states of a layer live"},
+	{ROW("message-order", CHOICE, RUN, INFER), FIELD(message_order), .preset = "auto",
+		.choices = order_choices, .help = "What is done first where the order is free"},
+
+	{ROW("backend", WORD, MACHINE, ALL), FIELD(backend), .preset = "auto",
+		.choices = backend_choices, .help = "What computes"},
+	{ROW("threads", COUNT, MACHINE, ALL), FIELD(threads), .preset = "auto",
+		.zero_word = "auto", .max = 4096, .wanted = "N",
+		.help = "Threads that compute; auto: the cores of the affinity mask"},
+	{ROW("host-memory", SIZE, MACHINE, ALL), FIELD(host_memory), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p56, .wanted = "SIZE",
+		.help = "Budget of host memory; auto: what is free, the cgroup respected, less a "
+			"reserve"},
+	{ROW("scratch", PATH, MACHINE, ALL), FIELD(scratch), .wanted = "DIR",
+		.help = "Folder of temporary files; beside the output when not given"},
+	{ROW("io", CHOICE, MACHINE, ALL), FIELD(io), .preset = "auto", .choices = io_choices,
+		.help = "Engine of direct I/O"},
+	{ROW("verify-reads", CHOICE, MACHINE, ALL), FIELD(verify_reads), .preset = "auto",
+		.choices = verify_choices, .help = "Compare checksums of what is read"},
+	{ROW("seed", COUNT, MACHINE, ALL), FIELD(seed), .preset = "0", .wanted = "N",
+		.help = "Seed of everything random"},
+	{ROW("allow-singleton", FLAG, MACHINE, ALL), FIELD(allow_singleton), .preset = "off",
+		.help = "Run although the launcher started several tasks"},
+
+	{ROW("json", FLAG, REPORT, ALL), FIELD(json), .preset = "off",
+		.help = "One JSON object on standard output at the end, and nothing else there"},
+	{ROW("progress", CHOICE, REPORT, ALL), FIELD(progress), .preset = "auto",
+		.choices = progress_choices, .help = "How far the work is, on standard error"},
+	{ROW("log", CHOICE, REPORT, ALL), FIELD(log_level), .preset = "info",
+		.choices = log_choices, .help = "Least important lines shown on standard error"},
+	{ROW("metrics", PATH, REPORT, ALL), FIELD(metrics), .wanted = "FILE",
+		.help = "Figures of the run as JSON lines"},
+	{ROW("trace", PATH, REPORT, ALL), FIELD(trace), .wanted = "FILE",
+		.help = "Chrome trace of stages and threads, for ui.perfetto.dev"},
+
+	{ROW("config", PATH, CONFIG, ALL), FIELD(config_path), .flags = GNN_OPTION_NO_FILE,
+		.wanted = "FILE", .help = "YAML file of `name: value` lines, the flags' own names"},
+	{ROW("print-config", FLAG, CONFIG, ALL), FIELD(print_config), .preset = "off",
+		.flags = GNN_OPTION_NO_FILE,
+		.help = "Print every option, its value and where it comes from; do not run"},
+	{ROW("help", FLAG, CONFIG, ALL), FIELD(help), .preset = "off",
+		.flags = GNN_OPTION_NO_FILE, .help = "This text; after a command, its options"},
+	{ROW("version", FLAG, CONFIG, ALL), FIELD(version), .preset = "off",
+		.flags = GNN_OPTION_NO_FILE, .help = "Print the version"},
+	{ROW("faults", TEXT, CONFIG, ALL), FIELD(faults), .wanted = "SPEC",
+		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE,
+		.help = "Faults to inject (base/fault.h)"},
+	{ROW("dump-options-md", FLAG, CONFIG, ALL), FIELD(dump_options), .preset = "off",
+		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE, .help = "Print docs/config.md"},
+};
+
+_Static_assert(GNN_COUNT_OF(options) <= GNN_OPTIONS_MAX, "config remembers each row's origin");
+
+static const char *const group_names[GNN_GROUP_COUNT] = {
+	[GNN_GROUP_INPUT] = "Inputs",   [GNN_GROUP_GRAPH] = "Graph",
+	[GNN_GROUP_MODEL] = "Model",    [GNN_GROUP_OUTPUT] = "Result",
+	[GNN_GROUP_RUN] = "Execution",  [GNN_GROUP_MACHINE] = "Machine",
+	[GNN_GROUP_REPORT] = "Reports", [GNN_GROUP_CONFIG] = "Configuration",
+};
+
+const struct gnn_option *gnn_options(uint32_t *count)
+{
+	*count = GNN_COUNT_OF(options);
+	return options;
+}
+
+const char *gnn_option_group_name(enum gnn_option_group group)
+{
+	return group_names[group];
+}
+
+bool gnn_option_taken_by(const struct gnn_option *o, enum gnn_command_id command)
+{
+	if (command == GNN_CMD_COUNT)
+		return o->commands == GNN_COMMANDS_ALL;
+	return (o->commands >> command & 1) != 0;
+}
+
+static const struct gnn_option *find_plain(const char *name, size_t len,
+	enum gnn_command_id command)
+{
+	for (size_t i = 0; i < GNN_COUNT_OF(options); i++)
+		if (gnn_option_taken_by(&options[i], command) &&
+			strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+const struct gnn_option *gnn_option_find(const char *name, size_t len,
+	enum gnn_command_id command, bool *negated)
+{
+	const struct gnn_option *o = find_plain(name, len, command);
+
+	*negated = false;
+	if (o == NULL && len > 3 && memcmp(name, "no-", 3) == 0) {
+		o = find_plain(name + 3, len - 3, command);
+		if (o != NULL && o->type != GNN_OPTION_FLAG)
+			o = NULL;
+		*negated = o != NULL;
+	}
+	return o;
+}
+
+static const char *nearest_name(const char *name, enum gnn_command_id command)
+{
+	const char *words[GNN_COUNT_OF(options)];
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < GNN_COUNT_OF(options); i++)
+		if (gnn_option_taken_by(&options[i], command) &&
+			(options[i].flags & GNN_OPTION_HIDDEN) == 0)
+			words[count++] = options[i].name;
+	return gnn_nearest(name, words, count);
+}
+
+int gnn_option_unknown(int status, const char *dashes, const char *name,
+	enum gnn_command_id command, const struct gnn_command *commands)
+{
+	const char *of = command == GNN_CMD_COUNT ? "every command" : commands[command].name;
+	bool negated;
+
+	for (int other = 0; other < GNN_CMD_COUNT; other++)
+		if (commands[other].name != NULL &&
+			gnn_option_find(name, strlen(name), (enum gnn_command_id)other,
+				&negated) != NULL)
+			return gnn_err(status, "%s%s is an option of %s, not of %s", dashes, name,
+				commands[other].name, of);
+	return gnn_err(status, "there is no option %s%s; the nearest is %s%s", dashes, name, dashes,
+		nearest_name(name, command));
+}

@@ -1,0 +1,212 @@
+/* base/progress.c - see progress.h. */
+#include "base/progress.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/stage.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* Seconds. */
+#define TICK_TERMINAL 0.2
+#define TICK_FILE     1.0
+#define LINE_AT_LEAST 2.0
+#define LINE_AT_MOST  30.0
+#define LINE_SHARE    0.05 /* of the whole */
+#define SMOOTHING     2.0  /* time over which rates are averaged */
+
+enum { TEXT_BYTES = 192 };
+
+struct gnn_progress {
+	const char *what, *unit;
+	uint64_t total;
+	bool terminal;
+	atomic_uint_fast64_t items, bytes; /* partners: add, and the watching thread */
+
+	struct gnn_stage *watcher;
+	pthread_mutex_t lock; /* guards ended */
+	pthread_cond_t wake;
+	bool ended;
+
+	/* The watching thread's own. */
+	uint64_t start_ns, tick_ns, line_ns;
+	uint64_t tick_items, tick_bytes;
+	double line_share;
+	double items_s, bytes_s; /* smoothed rates; negative before the first tick */
+};
+
+static atomic_bool enabled;
+
+void gnn_progress_enable(bool on)
+{
+	atomic_store(&enabled, on);
+}
+
+static double smooth(double old, double now, double seconds)
+{
+	return old < 0.0 ? now : old + (now - old) * (1.0 - exp(-seconds / SMOOTHING));
+}
+
+static void measure(struct gnn_progress *p, uint64_t now)
+{
+	uint64_t items = atomic_load(&p->items), bytes = atomic_load(&p->bytes);
+	double seconds = (double)(now - p->tick_ns) * 1e-9;
+
+	if (seconds <= 0.0)
+		return;
+	p->items_s = smooth(p->items_s, (double)(items - p->tick_items) / seconds, seconds);
+	p->bytes_s = smooth(p->bytes_s, (double)(bytes - p->tick_bytes) / seconds, seconds);
+	p->tick_items = items;
+	p->tick_bytes = bytes;
+	p->tick_ns = now;
+}
+
+static double share_of(const struct gnn_progress *p)
+{
+	return p->total > 0 ? fmin((double)p->tick_items / (double)p->total, 1.0) : 0.0;
+}
+
+static void format(const struct gnn_progress *p, char to[TEXT_BYTES])
+{
+	char done[GNN_UNITS_BYTES], bytes[GNN_UNITS_BYTES], rate[GNN_UNITS_BYTES];
+	char left[GNN_UNITS_BYTES];
+	double rest = (double)(p->total - gnn_min_u64(p->total, p->tick_items));
+
+	if (p->total > 0)
+		snprintf(done, sizeof(done), "%3.0f %%", floor(share_of(p) * 100.0));
+	else
+		gnn_units_count(done, (double)p->tick_items);
+	snprintf(to, TEXT_BYTES, "%-16s %9s %12s %18s  %s%s", p->what, done,
+		gnn_units_rate(bytes, p->bytes_s, "B"), gnn_units_rate(rate, p->items_s, p->unit),
+		p->total > 0 ? "left " : "",
+		p->total > 0 ? gnn_units_time(left, rest / p->items_s) : "");
+}
+
+static void report(struct gnn_progress *p)
+{
+	struct gnn_json *line = gnn_metrics_begin("progress");
+
+	if (line == NULL)
+		return;
+	gnn_json_text(line, "phase", p->what);
+	gnn_json_text(line, "unit", p->unit);
+	gnn_json_u64(line, "items", p->tick_items);
+	gnn_json_u64(line, "items_total", p->total);
+	gnn_json_u64(line, "done_bytes", p->tick_bytes);
+	gnn_json_real(line, "wall_s", (double)(p->tick_ns - p->start_ns) * 1e-9);
+	gnn_metrics_end(line);
+}
+
+static bool line_is_due(const struct gnn_progress *p)
+{
+	double waited = (double)(p->tick_ns - p->line_ns) * 1e-9;
+
+	return waited >= LINE_AT_MOST ||
+		(waited >= LINE_AT_LEAST && share_of(p) >= p->line_share + LINE_SHARE);
+}
+
+static void tick(struct gnn_progress *p)
+{
+	bool shown = atomic_load(&enabled) && gnn_log_enabled(GNN_LOG_INFO);
+	char text[TEXT_BYTES];
+
+	measure(p, gnn_clock_ns());
+	format(p, text);
+	if (shown && p->terminal)
+		gnn_log_status(text);
+	if (!line_is_due(p))
+		return;
+	p->line_ns = p->tick_ns;
+	p->line_share = share_of(p);
+	report(p);
+	if (shown && !p->terminal)
+		gnn_log(GNN_LOG_INFO, "progress", "%s", text);
+}
+
+static int watch(void *arg)
+{
+	struct gnn_progress *p = arg;
+	uint64_t step = (uint64_t)((p->terminal ? TICK_TERMINAL : TICK_FILE) * 1e9);
+	struct timespec until;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->ended) {
+		uint64_t next = gnn_clock_ns() + step;
+
+		until.tv_sec = (time_t)(next / 1000000000u);
+		until.tv_nsec = (long)(next % 1000000000u);
+		if (pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
+			continue;
+		pthread_mutex_unlock(&p->lock);
+		tick(p);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return GNN_OK;
+}
+
+/* The clock of waiting is that of gnn_clock_ns: a jump of the wall clock changes nothing. */
+static void init_wake(pthread_cond_t *wake)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(wake, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct gnn_progress *gnn_progress_begin(const char *what, const char *unit, uint64_t total)
+{
+	struct gnn_progress *p;
+	void *block;
+
+	if (!atomic_load(&enabled) && !gnn_metrics_enabled())
+		return NULL;
+	if (gnn_mem_new(&block, 1, sizeof(*p), GNN_MEM_MISC) < 0)
+		return NULL;
+	p = block;
+	p->what = what;
+	p->unit = unit;
+	p->total = total;
+	p->terminal = gnn_log_on_terminal();
+	p->start_ns = p->tick_ns = p->line_ns = gnn_clock_ns();
+	p->items_s = p->bytes_s = -1.0;
+	pthread_mutex_init(&p->lock, NULL);
+	init_wake(&p->wake);
+	if (gnn_stage_start(&p->watcher, "progress", watch, p) < 0) {
+		gnn_progress_end(p);
+		return NULL;
+	}
+	return p;
+}
+
+void gnn_progress_add(struct gnn_progress *p, uint64_t items, uint64_t bytes)
+{
+	if (p == NULL)
+		return;
+	atomic_fetch_add_explicit(&p->items, items, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+}
+
+void gnn_progress_end(struct gnn_progress *p)
+{
+	if (p == NULL)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->ended = true;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+	gnn_stage_join(&p->watcher);
+	if (p->terminal)
+		gnn_log_status(NULL);
+	pthread_cond_destroy(&p->wake);
+	pthread_mutex_destroy(&p->lock);
+	gnn_mem_free(p);
+}

@@ -1,0 +1,172 @@
+/* main.c - the subcommand table, the frame around a command, and the place that prints errors. */
+#include "base/clock.h"
+#include "base/cmdline.h"
+#include "base/config_print.h"
+#include "base/fault.h"
+#include "base/help.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/progress.h"
+#include "base/trace.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* In the order of gnn_command_id. */
+static const struct gnn_command commands[GNN_CMD_COUNT] = {
+	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
+		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
+		gnn_cmd_doctor},
+};
+
+/*
+ * A closed descriptor 0, 1 or 2 would be given to the next file opened, and messages would be
+ * written into it. Each is opened the wrong way round, so that using it still fails.
+ */
+static void occupy_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/* Launchers say how many tasks they started; several of this build would write one output. */
+static int refuse_lone_ranks(const struct gnn_config *c)
+{
+	static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
+		"PMI_SIZE"};
+
+	for (size_t i = 0; i < GNN_COUNT_OF(names) && !c->allow_singleton; i++) {
+		const char *tasks = getenv(names[i]);
+
+		if (tasks != NULL && strtol(tasks, NULL, 10) > 1)
+			return gnn_err(GNN_ECONFIG,
+				"%s: %s tasks were started, but this program sees itself alone; "
+				"start one task, or give --allow-singleton to let each run on its "
+				"own", names[i], tasks);
+	}
+	return GNN_OK;
+}
+
+/* Puts numbers in the place of "auto", and makes them hold. */
+static void take_share_of_machine(struct gnn_config *c)
+{
+	struct gnn_memory_state memory;
+
+	if (c->threads == 0)
+		c->threads = gnn_machine_cores();
+	omp_set_num_threads((int)c->threads);
+	if (c->host_memory == 0) {
+		gnn_machine_memory(&memory, "");
+		c->host_memory = gnn_machine_budget(&memory);
+	}
+	gnn_mem_limit(c->host_memory);
+}
+
+static void report_start(const struct gnn_config *c)
+{
+	struct gnn_json *line = gnn_metrics_begin("start");
+	char kernel[GNN_KERNEL_BYTES];
+
+	if (line == NULL)
+		return;
+	gnn_json_text(line, "command", commands[c->command].name);
+	gnn_json_text(line, "version", GNN_VERSION);
+	gnn_json_text(line, "kernel", gnn_machine_kernel(kernel));
+	gnn_json_u64(line, "threads", c->threads);
+	gnn_json_u64(line, "host_memory_bytes", c->host_memory);
+	gnn_json_u64(line, "seed", c->seed);
+	gnn_metrics_end(line);
+}
+
+static void report_end(int status, double wall_s)
+{
+	struct gnn_json *line = gnn_metrics_begin("end");
+	struct gnn_mem_stats mem;
+
+	if (line == NULL)
+		return;
+	gnn_mem_stats(&mem);
+	gnn_json_u64(line, "exit_code", (uint64_t)(status < 0 ? -status : 0));
+	gnn_json_real(line, "wall_s", wall_s);
+	gnn_json_u64(line, "peak_host_bytes", mem.peak_bytes);
+	gnn_metrics_end(line);
+}
+
+/* The first error stays; the second is of a smaller thing. */
+static int first_of(int rc, int (*finish)(void))
+{
+	struct gnn_err_state first;
+
+	if (rc >= 0)
+		return finish();
+	gnn_err_save(&first, rc);
+	finish();
+	return gnn_err_restore(&first);
+}
+
+static int run_command(struct gnn_config *c)
+{
+	const struct gnn_command *command = &commands[c->command];
+	uint64_t start = gnn_clock_ns(), span;
+	int rc = GNN_OK;
+
+	gnn_log_set_level((enum gnn_log_level)c->log_level);
+	gnn_progress_enable(c->progress != GNN_OPT_OFF);
+	GNN_TRY(refuse_lone_ranks(c));
+	take_share_of_machine(c);
+	GNN_TRY(gnn_fault_parse(c->faults));
+	if (c->metrics != NULL)
+		GNN_TRY(gnn_metrics_open(c->metrics));
+	if (c->trace != NULL)
+		GNN_TRY(gnn_trace_open(c->trace));
+	report_start(c);
+	span = gnn_trace_begin();
+	rc = command->run(c);
+	gnn_trace_end(span, command->name);
+	report_end(rc, gnn_clock_s_since(start));
+out:
+	rc = first_of(rc, gnn_trace_close);
+	return first_of(rc, gnn_metrics_close);
+}
+
+static int run(struct gnn_config *c)
+{
+	if (c->dump_options)
+		gnn_help_markdown(commands);
+	else if (c->version)
+		gnn_out("gnnrun " GNN_VERSION "\n");
+	else if (c->help)
+		gnn_help(commands, c->command);
+	else if (c->print_config)
+		gnn_config_print(c, commands);
+	else
+		return run_command(c);
+	return GNN_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct gnn_config c;
+	int rc;
+
+	occupy_standard_descriptors();
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away shows as EPIPE */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit shows as EFBIG */
+	gnn_json_use_budget();
+	rc = gnn_cmdline_read(&c, commands, argc, argv);
+	if (rc >= 0)
+		rc = run(&c);
+	rc = first_of(rc, gnn_out_finish);
+	if (rc < 0)
+		gnn_log_failure(gnn_err_text());
+	gnn_config_fini(&c);
+	return rc < 0 ? -rc : 0;
+}
