@@ -21,6 +21,8 @@
 
 /* In the order of gnn_command_id. */
 static const struct gnn_command commands[GNN_CMD_COUNT] = {
+	[GNN_CMD_INFER] = {"infer", "STORE.h5",
+		"Embeddings or class scores of every vertex", 1, 1, gnn_cmd_infer},
 	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
 		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
 		gnn_cmd_doctor},

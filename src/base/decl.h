@@ -22,6 +22,12 @@
 #define GNN_END_DECLS
 #endif
 
+#ifdef __CUDACC__
+#define GNN_HOST_DEVICE __host__ __device__ /* small pure functions that kernels use too */
+#else
+#define GNN_HOST_DEVICE
+#endif
+
 #define GNN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define GNN_COUNT_OF(array)   (sizeof(array) / sizeof((array)[0]))
 

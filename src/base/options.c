@@ -71,10 +71,10 @@ static const struct gnn_choice fanout_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice metric_choices[] = {
-	{"auto", 0, "accuracy; ROC AUC for multi-label rows"},
+	{"auto", 0, "accuracy, or f1 where a vertex has many labels"},
 	{"accuracy", 1, NULL},
 	{"rocauc", 2, NULL},
-	{"f1", 3, "micro-averaged"},
+	{"f1", 3, "micro over many labels a vertex, else macro over the classes"},
 	{NULL, 0, NULL},
 };
 
@@ -174,7 +174,7 @@ static const struct gnn_option options[] = {
 	{ROW("predict", FLAG, OUTPUT, INFER), FIELD(predict), .preset = "off",
 		.help = "Also write /prediction, the class of each vertex"},
 	{ROW("save-layers", FLAG, OUTPUT, INFER), FIELD(save_layers), .preset = "off",
-		.help = "Also write /layer/<l>, the output of each layer"},
+		.help = "Also write /layer/<l>, the output of hidden layers, from 1"},
 	{ROW("metric", CHOICE, OUTPUT, INFER), FIELD(metric), .preset = "auto",
 		.choices = metric_choices, .help = "Score on the splits"},
 	{ROW("dataset", TEXT, OUTPUT, EXPORT), FIELD(dataset), .preset = "embeddings",

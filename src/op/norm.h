@@ -27,7 +27,7 @@ enum gnn_norm {
 };
 
 /* The factor of one vertex from its deg, rounded once, for every backend alike. */
-static inline float gnn_norm_value(enum gnn_norm norm, uint64_t deg)
+GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t deg)
 {
 	double d = (double)deg;
 

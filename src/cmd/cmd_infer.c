@@ -1,0 +1,166 @@
+/* cmd/cmd_infer.c - gnnrun infer: embeddings of every vertex of a store. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "infer/infer.h"
+#include "io/file.h"
+
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* What the result file says of its origin. */
+static int make_provenance(const struct gnn_config *c, char **text)
+{
+	struct gnn_json *j;
+	int rc;
+
+	GNN_TRY(gnn_json_create(&j));
+	gnn_json_text(j, "command", "infer");
+	gnn_json_text(j, "version", GNN_VERSION);
+	gnn_json_text(j, "store", base_name(c->args[0]));
+	gnn_json_text(j, "model", base_name(c->model));
+	gnn_json_open_array(j, "model_set");
+	for (uint32_t i = 0; i < c->model_set.count; i++)
+		gnn_json_text(j, NULL, c->model_set.item[i]);
+	gnn_json_shut(j);
+	rc = gnn_json_line(j, text);
+	gnn_json_destroy(j);
+out:
+	return rc;
+}
+
+static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, uint32_t index)
+{
+	gnn_json_open_object(j, NULL);
+	gnn_json_u64(j, "index", index);
+	gnn_json_text(j, "plan", l->plan);
+	gnn_json_text(j, "message_order", l->message_order);
+	gnn_json_u64(j, "message_dim", l->message_dim);
+	gnn_json_real(j, "wall_s", l->wall_s);
+	gnn_json_u64(j, "read_bytes", l->read_bytes);
+	gnn_json_u64(j, "written_bytes", l->written_bytes);
+	gnn_json_u64(j, "messages", l->messages);
+	gnn_json_u64(j, "evictions", l->evictions);
+	gnn_json_u64(j, "reloads", l->reloads);
+	gnn_json_u64(j, "cold_written_bytes", l->cold_written_bytes);
+	gnn_json_shut(j);
+}
+
+static int print_json(const struct gnn_store *s, const struct gnn_backend *b,
+	const struct gnn_infer_report *r)
+{
+	struct gnn_json *j;
+	int rc = gnn_json_create(&j);
+
+	if (rc < 0)
+		return rc;
+	gnn_json_text(j, "command", "infer");
+	gnn_json_text(j, "backend", b->ops->name);
+	gnn_json_u64(j, "ranks", 1);
+	gnn_json_u64(j, "vertices", s->vertices);
+	gnn_json_u64(j, "edges", s->edges);
+	gnn_json_real(j, "wall_s", r->wall_s);
+	gnn_json_real(j, "startup_s", r->startup_s);
+	gnn_json_real(j, "stream_s", r->stream_s);
+	gnn_json_real(j, "feature_s", r->feature_s);
+	gnn_json_u64(j, "read_bytes", r->read_bytes);
+	gnn_json_u64(j, "written_bytes", r->written_bytes);
+	gnn_json_u64(j, "feature_bytes", r->feature_bytes);
+	gnn_json_u64(j, "peak_host_bytes", r->peak_host_bytes);
+	gnn_json_u64(j, "peak_device_bytes", r->peak_device_bytes);
+	gnn_json_text(j, "metric", r->metric);
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		gnn_json_real(j, gnn_split_name((enum gnn_split)k), r->score[k]);
+	gnn_json_open_array(j, "layers");
+	for (uint32_t l = 0; l < r->layer_count; l++)
+		print_layer(j, &r->layer[l], l + 1);
+	gnn_json_shut(j);
+	rc = gnn_json_print(j);
+	gnn_json_destroy(j);
+	return rc;
+}
+
+static void print_text(const struct gnn_config *c, const struct gnn_store *s,
+	const struct gnn_backend *b, const struct gnn_infer_report *r)
+{
+	char x[GNN_UNITS_BYTES], y[GNN_UNITS_BYTES], z[GNN_UNITS_BYTES];
+
+	gnn_out("vertices    %llu, edges %llu, backend %s\n", (unsigned long long)s->vertices,
+		(unsigned long long)s->edges, b->ops->name);
+	gnn_out("features    %s at %s\n", gnn_units_bytes(x, (double)r->feature_bytes),
+		gnn_units_rate(y, (double)r->feature_bytes / r->feature_s, "B"));
+	for (uint32_t l = 0; l < r->layer_count; l++)
+		gnn_out("layer %-5u %s, %s, %u wide: %s messages in %s\n", l + 1, r->layer[l].plan,
+			r->layer[l].message_order, r->layer[l].message_dim,
+			gnn_units_count(x, (double)r->layer[l].messages),
+			gnn_units_time(y, r->layer[l].wall_s));
+	gnn_out("time        %s: start-up %s, stream %s\n", gnn_units_time(x, r->wall_s),
+		gnn_units_time(y, r->startup_s), gnn_units_time(z, r->stream_s));
+	gnn_out("read        %s, written %s, peak memory %s\n",
+		gnn_units_bytes(x, (double)r->read_bytes),
+		gnn_units_bytes(y, (double)r->written_bytes),
+		gnn_units_bytes(z, (double)r->peak_host_bytes));
+	if (r->metric != NULL) {
+		gnn_out("%-11s", r->metric);
+		for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+			if (r->score[k] == r->score[k]) /* not NaN: there is such a split */
+				gnn_out(" %s %.4f", gnn_split_name((enum gnn_split)k), r->score[k]);
+		gnn_out("\n");
+	}
+	gnn_out("result      %s\n", c->out);
+}
+
+static int check_paths(const struct gnn_config *c)
+{
+	const char *const inputs[] = {c->args[0], c->model};
+
+	if (c->model == NULL)
+		return gnn_err(GNN_EUSAGE, "infer needs --model FILE.safetensors");
+	if (c->out == NULL)
+		return gnn_err(GNN_EUSAGE, "infer needs --out FILE.h5");
+	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
+}
+
+int gnn_cmd_infer(const struct gnn_config *c)
+{
+	struct gnn_backend *backend = NULL;
+	struct gnn_store *store = NULL;
+	struct gnn_model *model = NULL;
+	struct gnn_infer_report report;
+	char *provenance = NULL;
+	int rc;
+
+	GNN_TRY(check_paths(c));
+	GNN_TRY(gnn_store_open(&store, &(struct gnn_container_opts){.path = c->args[0],
+		.engine = (enum gnn_dio_engine)c->io}));
+	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = c->model,
+		.set = c->model_set.item, .set_count = c->model_set.count,
+		.order = (enum gnn_message_order)c->message_order}));
+	GNN_TRY(make_provenance(c, &provenance));
+	GNN_TRY(gnn_backend_create(&backend, c->backend,
+		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
+	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
+		.backend = backend, .out_path = c->out, .chunk_bytes = c->chunk_bytes,
+		.queue_depth = (uint32_t)c->queue_depth,
+		.verify_reads = c->verify_reads != GNN_OPT_OFF, .predict = c->predict,
+		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
+		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance}, &report));
+	if (c->json)
+		GNN_TRY(print_json(store, backend, &report));
+	else
+		print_text(c, store, backend, &report);
+out:
+	gnn_backend_destroy(backend);
+	gnn_model_destroy(model);
+	gnn_store_close(store);
+	gnn_mem_free(provenance);
+	return rc;
+}
