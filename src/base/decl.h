@@ -78,6 +78,12 @@ static inline uint64_t gnn_align_down(uint64_t a, uint64_t power)
 	return a & ~(power - 1);
 }
 
+/* Smallest b with 2^b >= n. */
+static inline uint32_t gnn_log2_ceil(uint64_t n)
+{
+	return n < 2 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
+}
+
 static inline uint64_t gnn_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
