@@ -8,23 +8,18 @@
  * Fails    GNN_EDATA an id out of range; GNN_EIO scratch or disk full; GNN_EOS memory
  *
  * External sort: batches that fit the budget are radix-sorted by (source, destination) and by
- * (destination, source), spilled as runs, merged straight into the arrays. The peak of memory
- * does not depend on the number of edges. Edges keep input order among equals.
+ * (destination, source), kept as coded runs in memory, or in a scratch file when that is full, and
+ * merged straight into the arrays. The peak of memory does not depend on the number of edges (40
+ * bytes are kept for every piece of a run, a thousandth of it or less). Edges keep input order
+ * among equals. An error of a call is final: only destroy may follow.
  */
 #ifndef GNN_IO_BUILDER_H
 #define GNN_IO_BUILDER_H
 
 #include "io/container.h"
+#include "io/edge_batch.h"
 
 struct gnn_builder;
-
-/* A batch of edges as an importer hands it over; arrays are borrowed for the call. */
-struct gnn_edges {
-	const uint64_t *src;
-	const uint64_t *dst;
-	const float    *weight; /* NULL: no weights */
-	uint64_t        count;
-};
 
 /*
  * A matrix that is read once, row after row: features, or multi-label rows. `read` fills `to` with
@@ -59,14 +54,22 @@ struct gnn_builder_parts {
 	const uint64_t         *split[3];     /* rows; with remap mapped by the caller */
 	uint64_t                split_count[3];
 	const char             *provenance;   /* JSON */
+	/* NULL, or asked for the provenance when features and labels have been read to the end. */
+	int                   (*provenance_at_end)(void *with, const char **json);
+	void                   *with;
 };
 
 struct gnn_build_report {
-	uint64_t edges_read, edges_stored, self_loops, loop_vertices, duplicates, isolated;
+	uint64_t edges_read;    /* as they were added */
+	uint64_t edges_stored;
+	uint64_t self_loops;    /* edges stored; at so many vertices: */
+	uint64_t loop_vertices;
+	uint64_t duplicates;    /* edges with an equal one before them, stored or dropped */
+	uint64_t isolated;      /* vertices without any edge */
 	uint64_t vertices;
 	uint64_t max_in_degree, max_out_degree;
-	uint64_t run_count;
-	uint64_t scratch_bytes; /* written to runs */
+	uint64_t run_count;     /* batches that were sorted */
+	uint64_t scratch_bytes; /* written to the disk; 0: everything fitted the memory */
 };
 
 GNN_BEGIN_DECLS

@@ -28,6 +28,7 @@
 #define GNN_ATTR_ISOLATED       "isolated"   /* vertices without any edge */
 #define GNN_ATTR_SELF_LOOPS     "self_loops" /* edges */
 #define GNN_ATTR_DUPLICATES     "duplicates" /* edges with an equal one before them */
+#define GNN_ATTR_CLASSES        "classes"    /* with labels only; this one may be there alone */
 
 /* Attributes of the group /order: which order, and its metrics. */
 #define GNN_ATTR_ORDER "order/name"

@@ -1,0 +1,516 @@
+/* io/builder.c - see builder.h. Sorting is extsort and topo; here is the store around it. */
+#include "io/builder.h"
+
+#include "base/mem.h"
+#include "io/file.h"
+#include "io/store_schema.h"
+#include "io/topo.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCRATCH_SUFFIX ".scratch"
+
+enum {
+	MEMORY_MIN = 128 << 10,
+	PIECE_BYTES_MIN = 4 << 10,
+	PIECE_BYTES_MAX = 1 << 20,
+	PIECES = 1024,             /* that the memory holds, at least */
+	WRITER_BYTES = 16 << 20,   /* of an array writer */
+	WRITERS = 5,               /* two for offsets, two for neighbours, one for self-loops */
+	WRITERS_WEIGHTED = 7,
+	MERGE_BYTES_WANTED = 256 << 20,
+	HANDLES = 4,               /* of the scratch: two merges that read, two that write */
+	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
+	ARRAYS_MAX = 16,
+	BLOCK_BYTES = 4 << 20,     /* of features and labels, copied at a time */
+	IDS = 4096,                /* that stand for none, written at a time */
+};
+
+struct gnn_builder {
+	char *out_path;
+	enum gnn_dio_engine engine;
+	struct gnn_scratch *scratch;
+	struct gnn_idset *ids;
+	struct gnn_extsort *sort;
+	struct gnn_topo topo;      /* with the three above, once sealed */
+	struct gnn_container *container;
+	bool sealed;
+};
+
+/* --- creating --- */
+
+/* How the memory is shared out. */
+struct shares {
+	uint64_t ids;      /* their bitmap */
+	uint64_t work;     /* batches; when they are done merges and array writers */
+	uint64_t writers;  /* of that, array writers at most */
+	uint64_t resident; /* sorted runs, which then need no disk */
+};
+
+/*
+ * An eighth for the ids. Of the rest at most three quarters are worked with, as far as that is of
+ * use; what is left keeps sorted runs.
+ */
+static struct shares share(const struct gnn_builder_opts *o, uint64_t all)
+{
+	uint64_t writers = (o->weighted ? WRITERS_WEIGHTED : WRITERS) * (uint64_t)WRITER_BYTES;
+	struct shares s = {.ids = all / 8};
+
+	s.work = gnn_max_u64(gnn_extsort_memory_max(o->threads, o->weighted),
+		writers + MERGE_BYTES_WANTED);
+	s.work = gnn_min_u64(s.work, (all - s.ids) / 4 * 3);
+	s.writers = gnn_min_u64(writers, s.work / 2);
+	s.resident = all - s.ids - s.work;
+	return s;
+}
+
+static uint64_t piece_bytes(uint64_t all)
+{
+	uint64_t bytes = PIECE_BYTES_MAX;
+
+	while (bytes > PIECE_BYTES_MIN && bytes > all / PIECES)
+		bytes /= 2;
+	return bytes;
+}
+
+/* OUTPUT.scratch, or under its own name in another folder. */
+static int scratch_path(char **out, const struct gnn_builder_opts *o)
+{
+	const char *name = o->out_path, *folder = "", *slash = "";
+	uint64_t bytes;
+	int rc = GNN_OK;
+
+	if (o->scratch != NULL) {
+		name = strrchr(o->out_path, '/');
+		name = name == NULL ? o->out_path : name + 1;
+		folder = o->scratch;
+		slash = "/";
+	}
+	bytes = strlen(folder) + strlen(name) + sizeof("/" SCRATCH_SUFFIX);
+	GNN_NEW_ARRAY(*out, bytes, GNN_MEM_MISC);
+	snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, SCRATCH_SUFFIX);
+out:
+	return rc;
+}
+
+static int open_scratch(struct gnn_builder *b, const struct gnn_builder_opts *o, uint64_t all,
+	uint64_t resident)
+{
+	struct gnn_scratch_opts s = {
+		.engine = o->engine,
+		.piece_bytes = piece_bytes(all),
+		.resident_bytes = resident,
+		.handles = gnn_extsort_workers(o->threads) + HANDLES,
+	};
+	char *path = NULL;
+	int rc;
+
+	GNN_TRY(scratch_path(&path, o));
+	s.path = path;
+	GNN_TRY(gnn_scratch_create(&b->scratch, &s));
+out:
+	gnn_mem_free(path);
+	return rc;
+}
+
+static int open_sort(struct gnn_builder *b, const struct gnn_builder_opts *o, uint64_t bytes)
+{
+	return gnn_extsort_create(&b->sort, &(struct gnn_extsort_opts){
+		.scratch = b->scratch,
+		.ids = b->ids,
+		.memory_bytes = bytes,
+		.threads = o->threads,
+		.weighted = o->weighted,
+		.both_ways = o->undirected,
+		.unique = o->dedup,
+		.order = {[GNN_BY_SRC] = true, [GNN_BY_DST] = !o->undirected},
+	});
+}
+
+/* An output that cannot be made is found out before the work, not after it. */
+static int try_output(const char *path)
+{
+	struct gnn_pub *pub = NULL;
+	int rc = gnn_pub_begin(&pub, path);
+
+	gnn_pub_abort(pub);
+	return rc;
+}
+
+int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *o)
+{
+	uint64_t all = gnn_max_u64(o->memory_bytes, MEMORY_MIN);
+	struct shares shares = share(o, all);
+	struct gnn_builder *b = NULL;
+	int rc = GNN_OK;
+
+	*out = NULL;
+	GNN_TRY(try_output(o->out_path));
+	GNN_NEW(b, GNN_MEM_SORT);
+	b->engine = o->engine;
+	b->out_path = gnn_mem_text(o->out_path);
+	if (b->out_path == NULL) {
+		rc = GNN_EOS;
+		goto out;
+	}
+	GNN_TRY(open_scratch(b, o, all, shares.resident));
+	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, shares.ids));
+	GNN_TRY(open_sort(b, o, shares.work));
+	b->topo = (struct gnn_topo){
+		.scratch = b->scratch, .ids = b->ids, .sort = b->sort,
+		.work_bytes = shares.work, .writer_bytes = shares.writers,
+		.threads = o->threads, .weighted = o->weighted, .undirected = o->undirected,
+		.dedup = o->dedup, .remap = o->remap,
+	};
+	*out = b;
+	b = NULL;
+out:
+	gnn_builder_destroy(b);
+	return rc;
+}
+
+void gnn_builder_destroy(struct gnn_builder *b)
+{
+	if (b == NULL)
+		return;
+	gnn_container_close(b->container);
+	gnn_topo_fini(&b->topo);
+	gnn_extsort_destroy(b->sort);
+	gnn_idset_destroy(b->ids);
+	gnn_scratch_destroy(b->scratch);
+	gnn_mem_free(b->out_path);
+	gnn_mem_free(b);
+}
+
+/* --- edges --- */
+
+/* The first edge with an id that is too large. */
+static int refuse_id(const struct gnn_builder *b, const struct gnn_edges *e)
+{
+	uint64_t i = 0;
+
+	while (((e->src[i] | e->dst[i]) >> ID_BITS) == 0)
+		i++;
+	return gnn_err(GNN_EDATA, "edge number %" PRIu64 ", %" PRIu64 " > %" PRIu64 ": an array of "
+		"offsets for ids of 2^%d and more takes petabytes; --remap compacts gapped ids",
+		b->topo.edges_added + i + 1, e->src[i], e->dst[i], ID_BITS);
+}
+
+int gnn_builder_add(struct gnn_builder *b, const struct gnn_edges *e)
+{
+	uint64_t bits = 0, loops = 0;
+	int rc;
+
+	GNN_ASSERT(!b->sealed);
+	for (uint64_t i = 0; i < e->count; i++) {
+		bits |= e->src[i] | e->dst[i];
+		loops += e->src[i] == e->dst[i];
+	}
+	if (!b->topo.remap && bits >> ID_BITS != 0)
+		return refuse_id(b, e);
+	if (b->topo.remap && !b->topo.sparse && bits >= gnn_idset_limit(b->ids)) {
+		/* Destinations are given rows first, so runs by source are of no use any more. */
+		b->topo.sparse = true;
+		if (!b->topo.undirected)
+			gnn_extsort_drop_order(b->sort, GNN_BY_SRC);
+	}
+	GNN_TRY(gnn_extsort_add(b->sort, e));
+	b->topo.edges_added += e->count;
+	b->topo.loops_added += loops;
+out:
+	return rc;
+}
+
+int gnn_builder_seal(struct gnn_builder *b, uint64_t vertices_min, uint64_t *vertices)
+{
+	int rc;
+
+	GNN_ASSERT(!b->sealed);
+	b->sealed = true;
+	GNN_TRY(gnn_extsort_end(b->sort));
+	if (b->topo.sparse && !b->topo.undirected)
+		gnn_keyruns_fini(gnn_extsort_runs(b->sort, GNN_BY_SRC), b->scratch);
+	GNN_TRY(gnn_idset_seal(b->ids, b->topo.work_bytes / 2, b->topo.work_bytes / 4,
+		b->topo.threads));
+	b->topo.vertices = b->topo.remap ? gnn_idset_count(b->ids) : gnn_idset_end(b->ids);
+	b->topo.vertices = gnn_max_u64(b->topo.vertices, vertices_min);
+	*vertices = b->topo.vertices;
+out:
+	return rc;
+}
+
+int gnn_builder_row_of(struct gnn_builder *b, uint64_t external, uint64_t *row)
+{
+	GNN_ASSERT(b->sealed && b->topo.remap);
+	return gnn_idset_row_of(b->ids, external, row);
+}
+
+/* --- the container --- */
+
+static const char *const split_name[3] = {
+	GNN_STORE_SPLIT_TRAIN, GNN_STORE_SPLIT_VALID, GNN_STORE_SPLIT_TEST,
+};
+
+struct arrays {
+	struct gnn_array array[ARRAYS_MAX];
+	uint32_t count;
+};
+
+static void declare(struct arrays *to, const char *name, enum gnn_dtype dtype, uint64_t rows)
+{
+	struct gnn_array *a = &to->array[to->count++];
+
+	*a = (struct gnn_array){.dtype = dtype, .rank = 1, .rows = rows, .cols = 1};
+	snprintf(a->name, sizeof(a->name), "%s", name);
+}
+
+/* Single labels are a vector; features and multi-labels a matrix, of one column too. */
+static void declare_rows(struct arrays *to, const char *name, const struct gnn_rows_source *s)
+{
+	struct gnn_array *a;
+
+	if (s == NULL)
+		return;
+	declare(to, name, s->dtype, s->rows);
+	a = &to->array[to->count - 1];
+	a->rank = s->dtype == GNN_I64 ? 1 : 2;
+	a->cols = s->cols;
+}
+
+static void declare_topology(struct arrays *to, const struct gnn_builder *b)
+{
+	enum gnn_dtype id = b->topo.vertices <= UINT32_MAX ? GNN_U32 : GNN_U64;
+
+	declare(to, GNN_STORE_OUT_OFFSETS, GNN_U64, b->topo.vertices + 1);
+	declare(to, GNN_STORE_OUT_NEIGHBORS, id, b->topo.edges);
+	if (b->topo.weighted)
+		declare(to, GNN_STORE_OUT_WEIGHTS, GNN_F32, b->topo.edges);
+	declare(to, GNN_STORE_IN_OFFSETS, GNN_U64, b->topo.vertices + 1);
+	declare(to, GNN_STORE_IN_NEIGHBORS, id, b->topo.edges);
+	if (b->topo.weighted)
+		declare(to, GNN_STORE_IN_WEIGHTS, GNN_F32, b->topo.edges);
+	if (b->topo.loops_added > 0)
+		declare(to, GNN_STORE_SELF_LOOPS, GNN_U32, b->topo.vertices);
+}
+
+/* Numbers that are known at the end only are set then; here they get their place. */
+static int create_container(struct gnn_builder *b, const struct gnn_builder_parts *parts)
+{
+	const struct gnn_attr attrs[] = {
+		{.name = GNN_ATTR_VERTICES, .number = b->topo.vertices},
+		{.name = GNN_ATTR_EDGES, .number = b->topo.edges},
+		{.name = GNN_ATTR_MAX_IN_DEGREE},
+		{.name = GNN_ATTR_MAX_OUT_DEGREE},
+		{.name = GNN_ATTR_ISOLATED},
+		{.name = GNN_ATTR_SELF_LOOPS},
+		{.name = GNN_ATTR_DUPLICATES},
+		{.name = GNN_ATTR_CLASSES},
+	};
+	const struct gnn_container_opts o = {
+		.path = b->out_path,
+		.format = GNN_FORMAT_STORE,
+		.engine = b->engine,
+	};
+	struct arrays arrays = {0};
+
+	declare_topology(&arrays, b);
+	declare_rows(&arrays, GNN_STORE_FEATURES, parts->features);
+	declare_rows(&arrays, GNN_STORE_LABELS, parts->labels);
+	for (int k = 0; k < 3; k++)
+		if (parts->split[k] != NULL)
+			declare(&arrays, split_name[k], GNN_U64, parts->split_count[k]);
+	if (b->topo.remap)
+		declare(&arrays, GNN_STORE_EXTERNAL_ID, GNN_U64, b->topo.vertices);
+	return gnn_container_create(&b->container, &o, arrays.array, arrays.count, attrs,
+		(uint32_t)GNN_COUNT_OF(attrs) - (parts->labels == NULL));
+}
+
+/* --- beside the topology --- */
+
+/* One more than the largest label, or the columns of multi-labels. */
+static void see_labels(const struct gnn_rows_source *s, const void *rows, uint64_t count,
+	uint64_t *classes)
+{
+	const int64_t *label = rows;
+
+	if (s->dtype != GNN_I64) {
+		*classes = s->cols;
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		if (label[i] >= 0)
+			*classes = gnn_max_u64(*classes, (uint64_t)label[i] + 1);
+}
+
+/* Copies a matrix, block after block; `classes` is NULL for features. */
+static int write_rows(struct gnn_builder *b, const char *name, struct gnn_rows_source *s,
+	uint64_t *classes)
+{
+	struct gnn_array_writer *w = NULL;
+	uint64_t row_bytes, at_once;
+	void *block = NULL;
+	int rc;
+
+	if (s == NULL)
+		return GNN_OK;
+	row_bytes = s->cols * gnn_dtype_bytes(s->dtype);
+	at_once = gnn_min_u64(BLOCK_BYTES, b->topo.work_bytes / 4) / gnn_max_u64(row_bytes, 1);
+	at_once = gnn_max_u64(1, gnn_min_u64(at_once, s->rows));
+	GNN_TRY(gnn_mem_pages(&block, at_once * row_bytes, GNN_MEM_IO));
+	GNN_TRY(gnn_array_writer_open(&w, b->container, name, 0));
+	for (uint64_t row = 0; row < s->rows; row += at_once) {
+		uint64_t n = gnn_min_u64(at_once, s->rows - row);
+
+		GNN_TRY(s->read(s, n, block));
+		if (classes != NULL)
+			see_labels(s, block, n, classes);
+		GNN_TRY(gnn_array_writer_push(w, block, n * row_bytes));
+	}
+	GNN_TRY(gnn_array_writer_close(&w));
+out:
+	gnn_array_writer_abort(w);
+	gnn_mem_free(block);
+	return rc;
+}
+
+static int write_splits(struct gnn_builder *b, const struct gnn_builder_parts *parts)
+{
+	struct gnn_array_writer *w = NULL;
+	int rc = GNN_OK;
+
+	for (int k = 0; k < 3; k++) {
+		if (parts->split[k] == NULL)
+			continue;
+		GNN_TRY(gnn_array_writer_open(&w, b->container, split_name[k], 0));
+		GNN_TRY(gnn_array_writer_push(w, parts->split[k],
+			parts->split_count[k] * sizeof(uint64_t)));
+		GNN_TRY(gnn_array_writer_close(&w));
+	}
+out:
+	gnn_array_writer_abort(w);
+	return rc;
+}
+
+/* Vertices that features or --vertices add have no id: UINT64_MAX. */
+static int write_external_ids(struct gnn_builder *b)
+{
+	uint64_t none[IDS], left = b->topo.vertices, count;
+	struct gnn_idset_reader *r = NULL;
+	struct gnn_array_writer *w = NULL;
+	const uint64_t *ids;
+	int rc = GNN_OK;
+
+	if (!b->topo.remap)
+		return GNN_OK;
+	GNN_TRY(gnn_array_writer_open(&w, b->container, GNN_STORE_EXTERNAL_ID, 0));
+	GNN_TRY(gnn_idset_reader_open(&r, b->ids));
+	while ((rc = gnn_idset_reader_next(r, &ids, &count)) == GNN_OK) {
+		GNN_TRY(gnn_array_writer_push(w, ids, count * sizeof(*ids)));
+		left -= count;
+	}
+	GNN_TRY(rc);
+	for (uint32_t i = 0; i < IDS; i++)
+		none[i] = UINT64_MAX;
+	for (; left > 0; left -= count) {
+		count = gnn_min_u64(left, IDS);
+		GNN_TRY(gnn_array_writer_push(w, none, count * sizeof(*none)));
+	}
+	GNN_TRY(gnn_array_writer_close(&w));
+out:
+	gnn_idset_reader_close(r);
+	gnn_array_writer_abort(w);
+	return rc;
+}
+
+static int set_numbers(struct gnn_builder *b, const struct gnn_build_report *r, uint64_t classes,
+	bool labelled)
+{
+	const struct gnn_attr numbers[] = {
+		{.name = GNN_ATTR_MAX_IN_DEGREE, .number = r->max_in_degree},
+		{.name = GNN_ATTR_MAX_OUT_DEGREE, .number = r->max_out_degree},
+		{.name = GNN_ATTR_ISOLATED, .number = r->isolated},
+		{.name = GNN_ATTR_SELF_LOOPS, .number = r->self_loops},
+		{.name = GNN_ATTR_DUPLICATES, .number = b->topo.out.duplicates},
+		{.name = GNN_ATTR_CLASSES, .number = classes},
+	};
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(numbers) - !labelled; i++)
+		GNN_TRY(gnn_container_set_number(b->container, numbers[i].name, numbers[i].number));
+out:
+	return rc;
+}
+
+/* --- all of it --- */
+
+static int check_rows(const struct gnn_builder *b, const char *what,
+	const struct gnn_rows_source *s)
+{
+	if (s == NULL || s->rows == b->topo.vertices)
+		return GNN_OK;
+	return gnn_err(GNN_EDATA, "%s: %" PRIu64 " rows for %" PRIu64 " vertices", what, s->rows,
+		b->topo.vertices);
+}
+
+static void fill_report(const struct gnn_builder *b, struct gnn_build_report *r)
+{
+	uint64_t listed = gnn_topo_listed(&b->topo);
+
+	GNN_ASSERT(b->topo.out.edges == b->topo.edges && b->topo.in.edges == b->topo.edges);
+	*r = (struct gnn_build_report){
+		.edges_read = b->topo.edges_added,
+		.edges_stored = b->topo.edges,
+		.self_loops = b->topo.out.self_loops,
+		.loop_vertices = b->topo.out.loop_vertices,
+		.duplicates = b->topo.out.duplicates + (listed - b->topo.edges),
+		.isolated = b->topo.vertices - gnn_idset_count(b->ids),
+		.vertices = b->topo.vertices,
+		.max_in_degree = b->topo.in.max_degree,
+		.max_out_degree = b->topo.out.max_degree,
+		.run_count = gnn_extsort_batches(b->sort),
+		.scratch_bytes = gnn_scratch_written_bytes(b->scratch),
+	};
+}
+
+static int write_store(struct gnn_builder *b, const struct gnn_builder_parts *parts,
+	struct gnn_build_report *report)
+{
+	const char *provenance = parts->provenance;
+	uint64_t classes = 0;
+	int rc;
+
+	GNN_TRY(gnn_topo_count(&b->topo));
+	GNN_TRY(create_container(b, parts));
+	b->topo.container = b->container;
+	GNN_TRY(gnn_topo_write(&b->topo));
+	GNN_TRY(write_external_ids(b));
+	GNN_TRY(write_rows(b, GNN_STORE_FEATURES, parts->features, NULL));
+	GNN_TRY(write_rows(b, GNN_STORE_LABELS, parts->labels, &classes));
+	GNN_TRY(write_splits(b, parts));
+	fill_report(b, report);
+	GNN_TRY(set_numbers(b, report, classes, parts->labels != NULL));
+	if (parts->provenance_at_end != NULL)
+		GNN_TRY(parts->provenance_at_end(parts->with, &provenance));
+	if (provenance != NULL)
+		GNN_TRY(gnn_container_set_provenance(b->container, provenance));
+	GNN_TRY(gnn_container_commit(&b->container));
+out:
+	return rc;
+}
+
+int gnn_builder_finish(struct gnn_builder *b, const struct gnn_builder_parts *parts,
+	struct gnn_build_report *report)
+{
+	int rc;
+
+	GNN_ASSERT(b->sealed && b->container == NULL && parts->vertices_min <= b->topo.vertices);
+	*report = (struct gnn_build_report){0};
+	gnn_idset_end_lookups(b->ids);
+	GNN_TRY(check_rows(b, "features", parts->features));
+	GNN_TRY(check_rows(b, "labels", parts->labels));
+	GNN_TRY(write_store(b, parts, report));
+out:
+	return rc;
+}

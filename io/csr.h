@@ -1,0 +1,42 @@
+/*
+ * io/csr.h - sorted edges become the arrays of one direction of the topology.
+ *
+ * Flow     keymerge -> [csr] -> container
+ * Owns     its array writers
+ * Lends    nothing
+ * Thread   one caller; the two directions may be written by two threads
+ * Fails    GNN_EDATA more self-loops at a vertex than 32 bits count; GNN_EIO
+ */
+#ifndef GNN_IO_CSR_H
+#define GNN_IO_CSR_H
+
+#include "io/container.h"
+#include "io/edge_batch.h"
+
+struct gnn_csr;
+
+struct gnn_csr_opts {
+	struct gnn_container *container;
+	bool     in;         /* rows are destinations */
+	bool     weighted;
+	bool     self_loops; /* writes their array */
+	uint64_t vertices;
+};
+
+struct gnn_csr_counts {
+	uint64_t edges, max_degree;
+	uint64_t self_loops, loop_vertices;
+	uint64_t duplicates; /* edges with an equal one in front of them */
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_csr_open (struct gnn_csr **out, const struct gnn_csr_opts *o);
+/* Edges sorted by (row, neighbour): `src` are the rows. `csr` is a gnn_csr. */
+int  gnn_csr_push (void *csr, struct gnn_edges *sorted);
+int  gnn_csr_close(struct gnn_csr **c, struct gnn_csr_counts *counts); /* sets c to NULL */
+void gnn_csr_abort(struct gnn_csr *c); /* NULL is fine */
+
+GNN_END_DECLS
+
+#endif
