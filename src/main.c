@@ -21,8 +21,12 @@
 
 /* In the order of gnn_command_id. */
 static const struct gnn_command commands[GNN_CMD_COUNT] = {
+	[GNN_CMD_INFO] = {"info", "FILE.h5", "What a store or a result holds; --verify reads it all",
+		1, 1, gnn_cmd_info},
 	[GNN_CMD_INFER] = {"infer", "STORE.h5",
 		"Embeddings or class scores of every vertex", 1, 1, gnn_cmd_infer},
+	[GNN_CMD_EXPORT] = {"export", "FILE.h5 OUT.npy", "An array of a store or a result as numpy",
+		2, 2, gnn_cmd_export},
 	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
 		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
 		gnn_cmd_doctor},
