@@ -43,9 +43,11 @@ struct gnn_text_list {
 	uint32_t    count;
 };
 
+enum gnn_source { GNN_FROM_DEFAULT, GNN_FROM_FILE, GNN_FROM_COMMAND_LINE };
+
 struct gnn_origin {
-	enum gnn_source { GNN_FROM_DEFAULT, GNN_FROM_FILE, GNN_FROM_COMMAND_LINE } source;
-	uint32_t line; /* of the file */
+	enum gnn_source source;
+	uint32_t        line; /* of the file */
 };
 
 struct gnn_config {

@@ -3,23 +3,24 @@
 
 #include <string.h>
 
-enum { WORD_MAX = 48 };
+/* A letter left out or put in is likelier than a wrong one, which is likelier than both. */
+enum { WORD_MAX = 48, GAP = 2, WRONG = 3 };
 
-/* Levenshtein's distance, one row at a time; longer words than WORD_MAX are cut. */
+/* Edit distance, one row of the table at a time; words are cut at WORD_MAX. */
 static uint32_t distance(const char *a, const char *b)
 {
 	uint32_t row[WORD_MAX + 1];
 	uint32_t cols = (uint32_t)strnlen(b, WORD_MAX);
 
 	for (uint32_t j = 0; j <= cols; j++)
-		row[j] = j;
-	for (uint32_t i = 1; a[i - 1] != '\0' && i <= WORD_MAX; i++) {
+		row[j] = GAP * j;
+	for (uint32_t i = 1; i <= WORD_MAX && a[i - 1] != '\0'; i++) {
 		uint32_t diagonal = row[0];
 
-		row[0] = i;
+		row[0] = GAP * i;
 		for (uint32_t j = 1; j <= cols; j++) {
-			uint32_t swap = diagonal + (a[i - 1] != b[j - 1]);
-			uint32_t gap = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+			uint32_t swap = diagonal + (a[i - 1] != b[j - 1] ? WRONG : 0);
+			uint32_t gap = GAP + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
 
 			diagonal = row[j];
 			row[j] = swap < gap ? swap : gap;
