@@ -1,0 +1,65 @@
+/*
+ * io/dataset.h - where the parts of a data set lie, and the table of known layouts.
+ *
+ * Flow     path -> [dataset] -> import
+ * Owns     nothing but itself
+ * Lends    the table
+ * Thread   one caller
+ * Fails    GNN_EDATA a part is missing or there twice, a description that cannot be read;
+ *          GNN_EUSAGE an unknown --format
+ *
+ * A layout is one file, import_<name>.c, with one gnn_layout, and one row of the table in
+ * dataset.c. It looks at names and descriptions alone; what the parts hold is read by edges,
+ * matrix, labels and splits.
+ */
+#ifndef GNN_IO_DATASET_H
+#define GNN_IO_DATASET_H
+
+#include "io/edges.h"
+#include "io/numtype.h"
+#include "io/store.h"
+
+enum { GNN_DATASET_PATH_MAX = 4096, GNN_DATASET_MEMBER_MAX = 64 };
+
+struct gnn_part {
+	char         path[GNN_DATASET_PATH_MAX]; /* "": the part is absent */
+	char         member[GNN_DATASET_MEMBER_MAX]; /* of an npz; "": its one array */
+	bool         raw;                        /* headerless, of this shape and type */
+	uint64_t     rows, cols;
+	enum gnn_num type;
+	bool         text_matrix;                /* labels: columns are labels, not `id label` */
+};
+
+struct gnn_dataset {
+	struct gnn_part edges, weights, features, labels, split[GNN_SPLIT_COUNT];
+	uint64_t vertices;                       /* that the data set states; 0: it does not */
+	uint64_t edges_stated;                   /* likewise */
+};
+
+struct gnn_layout {
+	const char *name;                        /* --format NAME */
+	const char *what;                        /* one line for people */
+	bool      (*detect)(const char *path);
+	int       (*open)  (struct gnn_dataset *d, const char *path);
+};
+
+extern const struct gnn_layout gnn_layout_file, gnn_layout_folder;
+
+GNN_BEGIN_DECLS
+
+/* `format` is "auto" or a name of the table. `d` is zeroed first. */
+int gnn_dataset_open(struct gnn_dataset *d, const char *path, const char *format,
+	const struct gnn_layout **layout);
+
+uint32_t                 gnn_layout_count(void);
+const struct gnn_layout *gnn_layout_at   (uint32_t i);
+
+/* For layouts: the part is folder/name.suffix, any of the suffixes a reader knows, .gz too. */
+int  gnn_part_find(struct gnn_part *p, const char *folder, const char *name);
+/* The part is this file, which must exist; `at` is printf-like below the folder. */
+int  gnn_part_set (struct gnn_part *p, const char *folder, const char *at, bool needed);
+bool gnn_part_is  (const char *folder, const char *at);
+
+GNN_END_DECLS
+
+#endif
