@@ -120,7 +120,10 @@ static int add_edges(struct import *m)
 		GNN_TRY(m->edges->next(m->edges, &batch));
 		if (rc == GNN_EOF)
 			break;
-		GNN_TRY(gnn_builder_add(m->builder, &batch));
+		rc = gnn_builder_add(m->builder, &batch);
+		if (rc == GNN_EDATA)
+			gnn_err_place(rc, "%s", m->data.edges.path);
+		GNN_TRY(rc);
 		gnn_progress_add(progress, batch.count, 0);
 	}
 	rc = GNN_OK;
@@ -191,10 +194,22 @@ out:
 	return rc;
 }
 
+/* Hashes are complete when all has been read, which the builder does. */
+static int provenance_at_end(void *with, const char **json)
+{
+	struct import *m = with;
+	int rc = gnn_provenance_text(&m->provenance, m->o, m->report);
+
+	*json = m->provenance;
+	return rc;
+}
+
 static int write_store(struct import *m)
 {
 	struct gnn_builder_parts parts = {
 		.vertices_min = m->ids.vertices,
+		.provenance_at_end = provenance_at_end,
+		.with = m,
 		.features = m->features != NULL ? &m->features->source : NULL,
 		.labels = m->labels != NULL ? &m->labels->source : NULL,
 	};
@@ -204,8 +219,6 @@ static int write_store(struct import *m)
 		parts.split[k] = m->splits.rows[k];
 		parts.split_count[k] = m->splits.count[k];
 	}
-	GNN_TRY(gnn_provenance_text(&m->provenance, m->o, m->report));
-	parts.provenance = m->provenance;
 	GNN_TRY(gnn_builder_finish(m->builder, &parts, &m->report->build));
 out:
 	return rc;

@@ -21,6 +21,9 @@
 
 /* In the order of gnn_command_id. */
 static const struct gnn_command commands[GNN_CMD_COUNT] = {
+	[GNN_CMD_IMPORT] = {"import", "SOURCE STORE.h5",
+		"A folder or a file of edges, with features, labels and splits, into a store",
+		2, 2, gnn_cmd_import},
 	[GNN_CMD_INFO] = {"info", "FILE.h5", "What a store or a result holds; --verify reads it all",
 		1, 1, gnn_cmd_info},
 	[GNN_CMD_INFER] = {"infer", "STORE.h5",

@@ -56,7 +56,8 @@ struct Batch {
 	struct gnn_edge_batch view() const
 	{
 		return {vertex.size(), src.size(), vertex.data(), slot.data(), carry.data(),
-			first.data(), src.data(), weight.empty() ? nullptr : weight.data(), nullptr};
+			first.data(), src.data(), weight.empty() ? nullptr : weight.data(),
+			nullptr};
 	}
 };
 
