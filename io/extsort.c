@@ -21,7 +21,7 @@ struct batch {
 	void *key;
 	float *weight;
 	uint64_t count;
-	bool wide;
+	uint32_t end; /* of the keys */
 	bool order[GNN_EDGE_ORDERS];
 	uint32_t number; /* place of its runs in the lists */
 };
@@ -41,6 +41,7 @@ struct gnn_extsort {
 	struct batch batch[WORKERS_MAX + 1];
 	uint32_t made;           /* of the batches */
 	struct batch *current;   /* being filled, or NULL */
+	uint64_t bits;           /* the union of all ids so far */
 	struct gnn_queue *empty; /* batches */
 	struct gnn_queue *full;
 	struct worker worker[WORKERS_MAX];
@@ -75,13 +76,18 @@ uint64_t gnn_extsort_memory_max(uint32_t threads, bool weighted)
 
 /* --- one batch --- */
 
+static const struct gnn_key_ops *ops_of(const struct batch *b)
+{
+	return gnn_keys(b->end > GNN_KEY_END_NARROW);
+}
+
 static int tell_ids(struct worker *w, const struct batch *b)
 {
 	uint64_t ids[IDS], at = 0;
 	int rc = GNN_OK;
 
 	while (at < b->count) {
-		uint64_t n = gnn_keys(b->wide)->majors(b->key, b->count, &at, ids, IDS);
+		uint64_t n = ops_of(b)->majors(b->key, b->end, b->count, &at, ids, IDS);
 
 		GNN_TRY(gnn_idset_writer_push(w->ids, ids, n));
 	}
@@ -95,7 +101,7 @@ static int write_run(struct worker *w, const struct batch *b, enum gnn_edge_orde
 	struct gnn_keyrun run = {0};
 	int rc;
 
-	gnn_keyrun_writer_begin(w->writer, &run, b->wide, b->weight != NULL);
+	gnn_keyrun_writer_begin(w->writer, &run, b->end, b->weight != NULL);
 	GNN_TRY(gnn_keyrun_writer_push(w->writer, b->key, b->weight, b->count));
 	GNN_TRY(gnn_keyrun_writer_end(w->writer));
 out:
@@ -113,7 +119,7 @@ out:
 static int sort_batch(struct worker *w, struct batch *b)
 {
 	const struct gnn_extsort_opts *o = &w->sort->opts;
-	const struct gnn_key_ops *ops = gnn_keys(b->wide);
+	const struct gnn_key_ops *ops = ops_of(b);
 	struct gnn_key_sort sort = {
 		.key = b->key,
 		.spare_key = w->spare_key,
@@ -133,8 +139,8 @@ static int sort_batch(struct worker *w, struct batch *b)
 	/* With every edge both ways the destinations are the sources. */
 	if (o->both_ways || (o->ids == NULL && !b->order[GNN_BY_DST]))
 		goto out;
-	ops->swap(b->key, b->count);
-	sort.major_only = true;
+	ops->swap(b->key, b->end, b->count);
+	sort.low = b->end;
 	ops->sort(&sort);
 	if (o->ids != NULL)
 		GNN_TRY(tell_ids(w, b));
@@ -335,8 +341,8 @@ static void copy_weights(float *to, const struct gnn_edges *e, bool both_ways)
 /* Puts edges into the current batch, as many as fit; returns their number. */
 static uint64_t put(struct gnn_extsort *s, const struct gnn_edges *e)
 {
-	const struct gnn_key_ops *ops = gnn_keys(s->current->wide);
 	struct batch *b = s->current;
+	const struct gnn_key_ops *ops = ops_of(b);
 	uint8_t *to = (uint8_t *)b->key + b->count * ops->bytes;
 	uint64_t room = s->batch_bytes / ops->bytes - b->count;
 	uint64_t n = gnn_min_u64(e->count, s->opts.both_ways ? room / 2 : room);
@@ -345,33 +351,45 @@ static uint64_t put(struct gnn_extsort *s, const struct gnn_edges *e)
 		copy_weights(b->weight + b->count,
 			&(struct gnn_edges){e->src, e->dst, e->weight, n}, s->opts.both_ways);
 	if (s->opts.both_ways) {
-		b->count += ops->pack_both(to, e->src, e->dst, n);
+		b->count += ops->pack_both(to, b->end, e->src, e->dst, n);
 	} else {
-		ops->pack(to, e->src, e->dst, n);
+		ops->pack(to, b->end, e->src, e->dst, n);
 		b->count += n;
 	}
 	return n;
 }
 
-/* A few edges. A batch of narrow keys that meets a wide edge is ended as it is. */
+/*
+ * The batch that is being filled gets keys that hold all ids so far. One of narrow keys that meets
+ * wide ids is ended as it is.
+ */
+static int fit_batch(struct gnn_extsort *s)
+{
+	uint32_t end = gnn_keys_end(s->bits);
+	int rc = GNN_OK;
+
+	if (s->current != NULL && s->current->end != end && end > GNN_KEY_END_NARROW)
+		GNN_TRY(hand_to_workers(s));
+	if (s->current == NULL)
+		GNN_TRY(next_batch(s));
+	else if (s->current->end != end)
+		ops_of(s->current)->move(s->current->key, s->current->end, end, s->current->count);
+	s->current->end = end;
+out:
+	return rc;
+}
+
+/* A few edges. */
 static int add_slice(struct gnn_extsort *s, struct gnn_edges e)
 {
-	uint64_t bits = 0;
-	bool wide;
 	int rc = GNN_OK;
 
 	for (uint64_t i = 0; i < e.count; i++)
-		bits |= e.src[i] | e.dst[i];
-	wide = bits > UINT32_MAX;
+		s->bits |= e.src[i] | e.dst[i];
 	while (e.count > 0) {
 		uint64_t n;
 
-		if (s->current != NULL && wide && !s->current->wide)
-			GNN_TRY(hand_to_workers(s));
-		if (s->current == NULL) {
-			GNN_TRY(next_batch(s));
-			s->current->wide = wide;
-		}
+		GNN_TRY(fit_batch(s));
 		n = put(s, &e);
 		if (n == 0)
 			GNN_TRY(hand_to_workers(s));

@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-	IDS = 1024,    /* coded at a time */
 	WINDOW = 4096, /* ids copied at a time */
 	AHEAD = 6,     /* pieces read ahead */
 };
@@ -90,18 +89,10 @@ struct list_writer {
 static int write_ids(void *receiver, struct gnn_edges *e)
 {
 	struct list_writer *w = receiver;
-	uint64_t ids[IDS];
-	int rc = GNN_OK;
 
-	for (uint64_t i = 0; i < e->count; i += IDS) {
-		uint64_t n = gnn_min_u64(e->count - i, IDS);
-
-		gnn_keys(false)->pack(ids, e->src + i, e->dst + i, n);
-		GNN_TRY(gnn_keyrun_writer_push(w->run, ids, NULL, n));
-		w->last = ids[n - 1];
-	}
-out:
-	return rc;
+	if (e->count > 0)
+		w->last = e->src[e->count - 1];
+	return gnn_keyrun_writer_push(w->run, e->src, NULL, e->count);
 }
 
 static int merge_runs(struct gnn_idlist *l, uint64_t memory_bytes, uint32_t threads)
@@ -118,7 +109,7 @@ static int merge_runs(struct gnn_idlist *l, uint64_t memory_bytes, uint32_t thre
 
 	GNN_TRY(gnn_keyruns_reach(&l->list, 0));
 	GNN_TRY(gnn_keyrun_writer_open(&w.run, l->scratch));
-	gnn_keyrun_writer_begin(w.run, &l->list.run[0], false, false);
+	gnn_keyrun_writer_begin(w.run, &l->list.run[0], 0, false);
 	GNN_TRY(gnn_keymerge(&o, write_ids, &w));
 	GNN_TRY(gnn_keyrun_writer_end(w.run));
 	l->last = w.last;
@@ -181,7 +172,7 @@ int gnn_idlist_read(struct gnn_idlist *l, uint32_t window, struct gnn_gather **o
 
 static int search(const uint64_t *ids, uint64_t count, uint64_t id, uint64_t *at)
 {
-	*at = gnn_keys(false)->upto(ids, count, gnn_key_make(id >> 32, id & UINT32_MAX), false);
+	*at = gnn_keys(false)->upto(ids, 0, count, gnn_key_make(id, 0), false);
 	return *at < count && ids[*at] == id ? GNN_OK : GNN_EOF;
 }
 
@@ -244,13 +235,12 @@ out:
 /* The last piece that begins at the id or in front of it, or the first piece. */
 static uint32_t piece_of(const struct gnn_keyrun *run, uint64_t id)
 {
-	gnn_key key = gnn_key_make(id >> 32, id & UINT32_MAX);
 	uint32_t first = 0, count = run->count;
 
 	while (count > 1) {
 		uint32_t half = count / 2;
 
-		if (gnn_piece_first(&run->piece[first + half]) <= key)
+		if (run->piece[first + half].first_major <= id)
 			first += half;
 		count -= half;
 	}

@@ -19,7 +19,7 @@ GNN_BEGIN_DECLS
 int  gnn_idlist_create (struct gnn_idlist **out, struct gnn_scratch *s);
 void gnn_idlist_destroy(struct gnn_idlist *l); /* NULL is fine */
 
-/* Takes the run, of narrow keys that are ids as they stand, and leaves an empty one. */
+/* Takes the run, whose keys are ids (their end is 0), and leaves an empty one. */
 int gnn_idlist_add (struct gnn_idlist *l, struct gnn_keyrun *run);
 /* merge_bytes: memory while it runs. copy_bytes: of a copy in memory, if the list fits. */
 int gnn_idlist_seal(struct gnn_idlist *l, uint64_t merge_bytes, uint64_t copy_bytes,

@@ -162,17 +162,16 @@ out:
 int gnn_idset_writer_push(struct gnn_idset_writer *w, const uint64_t *ids, uint64_t count)
 {
 	struct gnn_idset *set = w->set;
-	uint64_t small = gnn_keys(false)->upto(ids, count, gnn_key_make(set->limit >> 32,
-		set->limit & UINT32_MAX), false);
+	uint64_t small = gnn_keys(false)->upto(ids, 0, count, gnn_key_make(set->limit, 0), false);
 	int rc;
 
 	GNN_TRY(set_bits(set, ids, small));
 	if (small == count)
 		goto out;
 	if (!w->in_run)
-		gnn_keyrun_writer_begin(w->runs, &w->run, false, false);
+		gnn_keyrun_writer_begin(w->runs, &w->run, 0, false);
 	w->in_run = true;
-	/* An id is a narrow key as it is. */
+	/* An id is a key with an end of 0. */
 	GNN_TRY(gnn_keyrun_writer_push(w->runs, ids + small, NULL, count - small));
 out:
 	return rc;

@@ -29,6 +29,7 @@ struct slot {
 struct merge {
 	const struct gnn_keymerge_opts *o;
 	const struct gnn_key_ops *ops;
+	uint32_t end; /* of the keys */
 	struct gnn_gather *gather;
 	uint64_t slot_keys;
 	struct slot slot[SORTERS_MAX + 2];
@@ -151,7 +152,7 @@ static void sort_slot(const struct merge *m, struct slot *s)
 		count = m->ops->unique(s->got.key, s->got.weight, count);
 	major = s->spare_key;
 	minor = m->ops->bytes == sizeof(uint64_t) ? s->got.key : major + m->slot_keys;
-	m->ops->unpack(s->got.key, major, minor, count);
+	m->ops->unpack(s->got.key, m->end, major, minor, count);
 	if (m->o->map != NULL) {
 		m->o->map(m->o->with, major, count);
 		m->o->map(m->o->with, minor, count);
@@ -234,7 +235,7 @@ static int open_merge(struct merge *m)
 		.runs = m->o->runs,
 		.keep = m->o->keep,
 		.weighted = m->o->weighted,
-		.wide = m->ops->bytes == sizeof(gnn_key),
+		.end = m->end,
 		.buffers = in_file == 0 ? 0 : in_file + AHEAD,
 	};
 	int rc;
@@ -312,7 +313,8 @@ out:
 
 static void init_merge(struct merge *m, const struct gnn_keymerge_opts *o)
 {
-	*m = (struct merge){.o = o, .ops = gnn_keys(gnn_keyruns_wide(o->runs))};
+	*m = (struct merge){.o = o, .end = gnn_keyruns_end(o->runs)};
+	m->ops = gnn_keys(m->end > GNN_KEY_END_NARROW);
 	m->sorters = (uint32_t)gnn_max_u64(1, gnn_min_u64(o->threads, SORTERS_MAX));
 	m->slots = m->sorters + 2;
 }
@@ -322,6 +324,7 @@ static void init_merge(struct merge *m, const struct gnn_keymerge_opts *o)
 struct level {
 	struct gnn_keyrun_writer *writer;
 	const struct gnn_key_ops *ops;
+	uint32_t end;
 };
 
 static int write_level(void *receiver, struct gnn_edges *e)
@@ -333,7 +336,7 @@ static int write_level(void *receiver, struct gnn_edges *e)
 	for (uint64_t i = 0; i < e->count; i += PACK_KEYS) {
 		uint64_t n = gnn_min_u64(e->count - i, PACK_KEYS);
 
-		l->ops->pack(key, e->src + i, e->dst + i, n);
+		l->ops->pack(key, l->end, e->src + i, e->dst + i, n);
 		GNN_TRY(gnn_keyrun_writer_push(l->writer, key,
 			e->weight == NULL ? NULL : e->weight + i, n));
 	}
@@ -346,8 +349,7 @@ static int merge_level(const struct gnn_keymerge_opts *o, struct gnn_keyruns *ru
 	struct gnn_keyrun *to)
 {
 	struct gnn_keymerge_opts part = *o;
-	bool wide = gnn_keyruns_wide(runs);
-	struct level l = {.ops = gnn_keys(wide)};
+	struct level l = {0};
 	struct merge m;
 	int rc, closed;
 
@@ -355,8 +357,10 @@ static int merge_level(const struct gnn_keymerge_opts *o, struct gnn_keyruns *ru
 	part.keep = false;
 	part.map = NULL;
 	init_merge(&m, &part);
+	l.ops = m.ops;
+	l.end = m.end;
 	GNN_TRY(gnn_keyrun_writer_open(&l.writer, o->scratch));
-	gnn_keyrun_writer_begin(l.writer, to, wide, o->weighted);
+	gnn_keyrun_writer_begin(l.writer, to, l.end, o->weighted);
 	GNN_TRY(merge_once(&part, write_level, &l, &m));
 	GNN_TRY(gnn_keyrun_writer_end(l.writer));
 out:

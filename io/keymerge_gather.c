@@ -51,7 +51,7 @@ int gnn_gather_open(struct gnn_gather **out, const struct gnn_gather_opts *o)
 	GNN_ASSERT(o->window > 0 && o->window % GNN_KEY_GROUP == 0);
 	GNN_NEW(g, GNN_MEM_SORT);
 	g->opts = *o;
-	g->ops = gnn_keys(o->wide);
+	g->ops = gnn_keys(o->end > GNN_KEY_END_NARROW);
 	g->sources = o->runs->count;
 	window = (uint64_t)o->window * g->ops->bytes;
 	GNN_NEW_ARRAY(g->source, count, GNN_MEM_SORT);
@@ -177,8 +177,10 @@ static void fill_window(struct gnn_gather *g, struct source *s)
 		s->fill += gnn_piece_decode(&s->cursor, s->run,
 			s->key + (uint64_t)s->fill * bytes,
 			s->weight == NULL ? NULL : s->weight + s->fill);
-	if (g->opts.wide && !s->run->wide)
-		gnn_keys_widen(s->key, s->fill);
+	if (bytes != g->ops->bytes)
+		gnn_keys_widen(s->key, s->run->end, s->fill);
+	else if (s->run->end != g->opts.end)
+		g->ops->move(s->key, s->run->end, g->opts.end, s->fill);
 	if (s->cursor.left == 0)
 		end_piece(g, s);
 }
@@ -199,7 +201,7 @@ static struct bound end_of_windows(struct gnn_gather *g)
 			fill_window(g, s);
 		if (s->piece == NULL)
 			continue;
-		last = g->ops->at(s->key, s->fill - 1);
+		last = g->ops->at(s->key, g->opts.end, s->fill - 1);
 		if (before(last, i, &b))
 			b = (struct bound){.key = last, .source = i};
 	}
@@ -214,7 +216,7 @@ static void take(struct gnn_gather *g, struct source *s, uint32_t index, const s
 	uint64_t n = s->fill - s->at;
 
 	if (n > 0 && !b->none)
-		n = g->ops->upto(key, n, b->key, index <= b->source);
+		n = g->ops->upto(key, g->opts.end, n, b->key, index <= b->source);
 	if (n == 0)
 		return;
 	memcpy((uint8_t *)to->key + to->count * bytes, key, n * bytes);

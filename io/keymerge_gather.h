@@ -19,7 +19,7 @@ struct gnn_gather_opts {
 	struct gnn_keyruns *runs;
 	bool     keep;
 	bool     weighted;
-	bool     wide;     /* the width of the keys that come out */
+	uint32_t end;      /* of the keys that come out, at least that of every run */
 	uint32_t buffers;  /* for pieces in the file: more than there are runs with such */
 	uint32_t window;   /* keys, a multiple of GNN_KEY_GROUP */
 };

@@ -67,12 +67,13 @@ void gnn_keyruns_fini(struct gnn_keyruns *list, struct gnn_scratch *s)
 	*list = (struct gnn_keyruns){0};
 }
 
-bool gnn_keyruns_wide(const struct gnn_keyruns *list)
+uint32_t gnn_keyruns_end(const struct gnn_keyruns *list)
 {
+	uint32_t end = 0;
+
 	for (uint32_t i = 0; i < list->count; i++)
-		if (list->run[i].wide)
-			return true;
-	return false;
+		end = end > list->run[i].end ? end : list->run[i].end;
+	return end;
 }
 
 uint32_t gnn_keyruns_in_file(const struct gnn_keyruns *list)
@@ -107,11 +108,13 @@ out:
 	return rc;
 }
 
-void gnn_keyrun_writer_begin(struct gnn_keyrun_writer *w, struct gnn_keyrun *run, bool wide,
+void gnn_keyrun_writer_begin(struct gnn_keyrun_writer *w, struct gnn_keyrun *run, uint32_t end,
 	bool weighted)
 {
+	bool wide = end > GNN_KEY_END_NARROW;
+
 	GNN_ASSERT(w->run == NULL && w->piece == NULL && w->fill == 0);
-	*run = (struct gnn_keyrun){.wide = wide, .weighted = weighted};
+	*run = (struct gnn_keyrun){.wide = wide, .weighted = weighted, .end = (uint8_t)end};
 	w->run = run;
 	w->ops = gnn_keys(wide);
 	w->group_max = GNN_KEY_GROUP / 2 + GNN_KEY_GROUP * w->ops->bytes + GNN_KEY_SLACK +
@@ -153,7 +156,7 @@ out:
 
 static int begin_piece(struct gnn_keyrun_writer *w, const void *key)
 {
-	gnn_key first = w->ops->at(key, 0);
+	gnn_key first = w->ops->at(key, w->run->end, 0);
 	int rc;
 
 	GNN_TRY(gnn_scratch_writer_take(w->out, &w->piece));
@@ -273,7 +276,7 @@ int gnn_piece_open(struct gnn_piece_cursor *c, const struct gnn_keyrun *run, uin
 	if (run->wide) {
 		c->last = gnn_piece_first(e);
 	} else {
-		uint64_t first = e->first_major << 32 | e->first_minor;
+		uint64_t first = e->first_major << run->end | e->first_minor;
 
 		memcpy(&c->last, &first, sizeof(first));
 	}

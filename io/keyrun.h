@@ -30,6 +30,7 @@ struct gnn_keyrun {
 	uint32_t count, room; /* of pieces */
 	bool     wide;
 	bool     weighted;
+	uint8_t  end;         /* of the keys */
 	uint64_t keys;
 };
 
@@ -61,14 +62,14 @@ void gnn_keyrun_fini(struct gnn_keyrun *run, struct gnn_scratch *s);
 /* Sets list->run[at] and makes all before it, if they are new, empty. */
 int  gnn_keyruns_reach(struct gnn_keyruns *list, uint32_t at);
 void gnn_keyruns_fini (struct gnn_keyruns *list, struct gnn_scratch *s);
-/* The smallest width that holds every run. */
-bool gnn_keyruns_wide (const struct gnn_keyruns *list);
+/* The smallest end that holds every run. */
+uint32_t gnn_keyruns_end(const struct gnn_keyruns *list);
 /* Runs with a piece in the file, which needs a buffer to be read into. */
 uint32_t gnn_keyruns_in_file(const struct gnn_keyruns *list);
 
 int gnn_keyrun_writer_open (struct gnn_keyrun_writer **out, struct gnn_scratch *s);
 /* Begins a run, which is set empty first; it must stay where it is until end. */
-void gnn_keyrun_writer_begin(struct gnn_keyrun_writer *w, struct gnn_keyrun *run, bool wide,
+void gnn_keyrun_writer_begin(struct gnn_keyrun_writer *w, struct gnn_keyrun *run, uint32_t end,
 	bool weighted);
 /* Keys of the run's width, ascending from call to call too. */
 int gnn_keyrun_writer_push (struct gnn_keyrun_writer *w, const void *key, const float *weight,

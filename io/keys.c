@@ -45,17 +45,14 @@ static inline uint32_t ones128(gnn_key x)
 	return ones64((uint64_t)(x >> 64)) + ones64((uint64_t)x);
 }
 
-#define KEY      uint64_t
-#define END_BITS 32
-#define NAME(x)  x##64
+#define KEY     uint64_t
+#define NAME(x) x##64
 #include "io/keys.inc"
 #undef KEY
-#undef END_BITS
 #undef NAME
 
-#define KEY      gnn_key
-#define END_BITS 64
-#define NAME(x)  x##128
+#define KEY     gnn_key
+#define NAME(x) x##128
 #include "io/keys.inc"
 
 const struct gnn_key_ops *gnn_keys(bool wide)
@@ -63,14 +60,18 @@ const struct gnn_key_ops *gnn_keys(bool wide)
 	return wide ? &ops128 : &ops64;
 }
 
-void gnn_keys_widen(void *key, uint64_t count)
+void gnn_keys_widen(void *key, uint32_t end, uint64_t count)
 {
 	const uint64_t *from = key;
 	gnn_key *to = key;
 
-	for (uint64_t i = count; i-- > 0;) {
-		uint64_t k = from[i];
+	for (uint64_t i = count; i-- > 0;)
+		to[i] = at64(from, end, i);
+}
 
-		to[i] = gnn_key_make(k >> 32, k & UINT32_MAX);
-	}
+uint32_t gnn_keys_end(uint64_t bits)
+{
+	uint32_t width = width64(bits);
+
+	return width <= GNN_KEY_END_NARROW ? width : 64;
 }
