@@ -17,7 +17,6 @@ enum {
 	PIECE_BYTES_MIN = 4 << 10,
 	PIECE_BYTES_MAX = 1 << 20,
 	PIECES = 1024,             /* that the memory holds, at least */
-	WRITER_BYTES = 16 << 20,   /* of an array writer */
 	WRITERS = 5,               /* two for offsets, two for neighbours, one for self-loops */
 	WRITERS_WEIGHTED = 7,
 	MERGE_BYTES_WANTED = 256 << 20,
@@ -55,7 +54,7 @@ struct shares {
  */
 static struct shares share(const struct gnn_builder_opts *o, uint64_t all)
 {
-	uint64_t writers = (o->weighted ? WRITERS_WEIGHTED : WRITERS) * (uint64_t)WRITER_BYTES;
+	uint64_t writers = (o->weighted ? WRITERS_WEIGHTED : WRITERS) * (uint64_t)GNN_ARRAY_WRITER_BYTES;
 	struct shares s = {.ids = all / 8};
 
 	s.work = gnn_max_u64(gnn_extsort_memory_max(o->threads, o->weighted),

@@ -26,6 +26,8 @@ struct gnn_container_opts {
 	uint32_t            depth;   /* requests in flight of each stream or writer; 0: default */
 };
 
+enum { GNN_ARRAY_WRITER_BYTES = 4 << 20 }; /* memory that an array writer takes, at most */
+
 struct gnn_container;
 struct gnn_array_writer;
 
