@@ -22,13 +22,13 @@
 #define GNN_ATTR_EDGES      "edges"
 #define GNN_ATTR_PROVENANCE "provenance"
 
-/* Numbers of the root that save a reading of the topology. All of them or none. */
+/* Numbers of the root that save info a reading of the topology; --verify checks them. */
 #define GNN_ATTR_MAX_IN_DEGREE  "max_in_degree"
 #define GNN_ATTR_MAX_OUT_DEGREE "max_out_degree"
 #define GNN_ATTR_ISOLATED       "isolated"   /* vertices without any edge */
 #define GNN_ATTR_SELF_LOOPS     "self_loops" /* edges */
 #define GNN_ATTR_DUPLICATES     "duplicates" /* edges with an equal one before them */
-#define GNN_ATTR_CLASSES        "classes"    /* with labels only; this one may be there alone */
+#define GNN_ATTR_CLASSES        "classes"    /* with labels only */
 
 /* Attributes of the group /order: which order, and its metrics. */
 #define GNN_ATTR_ORDER "order/name"

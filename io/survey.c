@@ -317,6 +317,7 @@ static const struct recorded {
 	{GNN_ATTR_ISOLATED, offsetof(struct gnn_store_counts, isolated)},
 	{GNN_ATTR_SELF_LOOPS, offsetof(struct gnn_store_counts, self_loops)},
 	{GNN_ATTR_DUPLICATES, offsetof(struct gnn_store_counts, duplicates)},
+	{GNN_ATTR_CLASSES, offsetof(struct gnn_store_counts, classes)}, /* last: with labels only */
 };
 
 static uint64_t *field_of(struct gnn_store_counts *counts, const struct recorded *r)
@@ -324,9 +325,11 @@ static uint64_t *field_of(struct gnn_store_counts *counts, const struct recorded
 	return (uint64_t *)((char *)counts + r->field);
 }
 
+/* All of them or nothing. */
 static bool take_recorded(const struct gnn_store *s, struct gnn_store_counts *counts)
 {
-	for (size_t i = 0; i < GNN_COUNT_OF(recorded); i++)
+	memset(counts, 0, sizeof(*counts));
+	for (size_t i = 0; i < GNN_COUNT_OF(recorded) - (s->labels == NULL); i++)
 		if (gnn_container_number(
 			    s->container, recorded[i].name, field_of(counts, &recorded[i])) < 0)
 			return false;
@@ -335,7 +338,7 @@ static bool take_recorded(const struct gnn_store *s, struct gnn_store_counts *co
 
 static int check_recorded(const struct gnn_store *s, struct gnn_store_counts *counts)
 {
-	struct gnn_store_counts said = {0};
+	struct gnn_store_counts said;
 
 	if (!take_recorded(s, &said))
 		return GNN_OK;
@@ -359,11 +362,10 @@ int gnn_store_count(struct gnn_store *s, struct gnn_store_counts *out)
 		.store = s, .path = gnn_container_path(s->container), .counts = out};
 	int rc = GNN_OK;
 
+	if (take_recorded(s, out))
+		return GNN_OK;
 	memset(out, 0, sizeof(*out));
-	if (!take_recorded(s, out)) {
-		memset(out, 0, sizeof(*out));
-		GNN_TRY(pass_topology(&survey, false));
-	}
+	GNN_TRY(pass_topology(&survey, false));
 	GNN_TRY(pass_labels(&survey));
 out:
 	return rc;
@@ -377,8 +379,8 @@ int gnn_store_verify(struct gnn_store *s, struct gnn_store_counts *out)
 
 	memset(out, 0, sizeof(*out));
 	GNN_TRY(pass_topology(&survey, true));
-	GNN_TRY(check_recorded(s, out));
 	GNN_TRY(pass_labels(&survey));
+	GNN_TRY(check_recorded(s, out));
 	for (int i = 0; i < GNN_SPLIT_COUNT; i++)
 		GNN_TRY(pass_rows(&survey, s->split[i], false));
 	GNN_TRY(pass_rows(&survey, s->original_id, true));

@@ -22,7 +22,7 @@ struct gnn_store_counts {
 
 GNN_BEGIN_DECLS
 
-/* The recorded counts; those that are not there are counted in a pass over one direction. */
+/* The recorded counts, or, where one is missing, those of a pass over the out-lists and labels. */
 int gnn_store_count(struct gnn_store *s, struct gnn_store_counts *out);
 
 /* Reads every array once, checks each block and each value that has a range, and counts. */

@@ -56,7 +56,7 @@ TEST_F(StoreTest, RecordedCountsAreTakenAndChecked)
 	attrs.insert(attrs.end(),
 		{{GNN_ATTR_MAX_IN_DEGREE, nullptr, 3}, {GNN_ATTR_MAX_OUT_DEGREE, nullptr, 2},
 			{GNN_ATTR_ISOLATED, nullptr, 2}, {GNN_ATTR_SELF_LOOPS, nullptr, 1},
-			{GNN_ATTR_DUPLICATES, nullptr, 1}});
+			{GNN_ATTR_DUPLICATES, nullptr, 1}, {GNN_ATTR_CLASSES, nullptr, 3}});
 	write_store();
 	ASSERT_EQ(verify_store(&n), GNN_OK) << gnn_err_text();
 	expect_counts(n);
