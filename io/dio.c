@@ -12,6 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Requests are cut at 8 MiB. Below that, cutting costs: the kernel cuts direct I/O for the device
+ * by itself, and has it all in flight. One request of 64 MiB at depth 8 on an ext4 disk, medians
+ * of 5 in GB/s (io_uring / threads): pieces of 256 KiB 1.23 / 1.16, 1 MiB 1.57 / 1.50, 4 MiB
+ * 1.65 / 1.71, 8 MiB 1.69 / 1.86, uncut 1.74 / 1.84. Above it, several pieces at once let threads
+ * share the copying where the page cache is used, and no transfer comes near the 2 GiB that the
+ * kernel takes at once.
+ */
 enum { DEPTH_DEFAULT = 8, DEPTH_MAX = 256, PIECE_BYTES = 8 << 20 };
 
 /* A first-in, first-out list of requests. */

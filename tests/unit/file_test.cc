@@ -24,9 +24,12 @@
 namespace fs = std::filesystem;
 
 static int flock_errno; // stands in for a file system without locks; 0: the system's own flock
+static std::function<void()> before_flock; // what another process does between open and flock
 
 extern "C" int flock(int fd, int operation)
 {
+	if (before_flock)
+		before_flock();
 	if (flock_errno != 0) {
 		errno = flock_errno;
 		return -1;
@@ -51,6 +54,7 @@ struct FileTest : ::testing::Test {
 	{
 		gnn_fault_clear();
 		flock_errno = 0;
+		before_flock = nullptr;
 		fs::remove_all(dir);
 		EXPECT_EQ(blocks(), blocks_before);
 	}
@@ -375,6 +379,28 @@ TEST_F(FileTest, ManyWritersAtOnceGiveOneWholeFile)
 	EXPECT_EQ(names(), Names{"out"});
 }
 
+// The first writer ends, and removes its lock file, after the second has opened it; then a third
+// may have made its own.
+TEST_F(FileTest, ALockOnARemovedFileIsNoLock)
+{
+	struct gnn_pub *p = nullptr;
+	int left = 3;
+
+	before_flock = [&] {
+		if (left-- > 0)
+			unlink(at("out.gnnrun-lock").c_str());
+		if (left % 2 == 1)
+			put("out.gnnrun-lock", "");
+	};
+	ASSERT_EQ(gnn_pub_begin(&p, at("out").c_str()), GNN_OK);
+	EXPECT_TRUE(fs::exists(at("out.gnnrun-lock")));
+	EXPECT_EQ(left, -1);
+	gnn_pub_abort(p);
+	left = 1001;
+	EXPECT_EQ(gnn_pub_begin(&p, at("out").c_str()), GNN_ECREAT);
+	expect_text("other processes keep writing it");
+}
+
 // B27: file systems without locks. The record in the lock file decides there.
 TEST_F(FileTest, WithoutLocksTheRecordOfTheOwnerDecides)
 {
@@ -387,13 +413,13 @@ TEST_F(FileTest, WithoutLocksTheRecordOfTheOwnerDecides)
 		put("out.gnnrun-lock", std::to_string(getppid()) + " " + host + "\n");
 		EXPECT_EQ(publish("out", "y"), GNN_ECREAT);
 		expect_text("by process " + std::to_string(getppid()));
-		put("out.gnnrun-lock", "1 elsewhere.example\n");
-		EXPECT_EQ(publish("out", "y"), GNN_ECREAT);
-		expect_text("on elsewhere.example");
 		const pid_t dead = fork();
 		if (dead == 0)
 			_exit(0);
 		waitpid(dead, nullptr, 0);
+		put("out.gnnrun-lock", std::to_string(dead) + " elsewhere.example\n");
+		EXPECT_EQ(publish("out", "y"), GNN_ECREAT);
+		expect_text("on elsewhere.example");
 		put("out.gnnrun-lock", std::to_string(dead) + " " + host + "\n");
 		EXPECT_EQ(publish("out", "z"), GNN_OK);
 		put("out.gnnrun-lock", "torn");
