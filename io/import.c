@@ -62,7 +62,7 @@ static int open_edges(struct import *m)
 		goto out;
 	GNN_TRY(gnn_matrix_open(&m->weights, &(struct gnn_rows_opts){
 		.path = p->path, .member = member_of(p), .raw = p->raw, .rows = p->rows,
-		.cols = p->cols, .type = p->type, .to_f32 = true,
+		.cols = p->cols, .type = p->type, .target = GNN_F32,
 		.record = record_of(m, "weights", p->path)}, false));
 	if (m->weights->source.cols != 1)
 		GNN_FAIL(GNN_EDATA, "%s: weights in %llu columns; wanted one", p->path,
@@ -81,7 +81,7 @@ static int open_parts(struct import *m)
 	if (p->path[0] != '\0')
 		GNN_TRY(gnn_matrix_open(&m->features, &(struct gnn_rows_opts){
 			.path = p->path, .member = member_of(p), .raw = p->raw, .rows = p->rows,
-			.cols = p->cols, .type = p->type, .to_f32 = m->o->features_to_f32,
+			.cols = p->cols, .type = p->type, .target = m->o->feature_dtype,
 			.memory_bytes = m->o->memory_bytes / 4,
 			.record = record_of(m, "features", p->path)}, m->o->normalize_row));
 	p = &m->data.labels;

@@ -92,7 +92,7 @@ static int check_options(const struct gnn_import_opts *o, const struct gnn_datas
 		return gnn_err(GNN_EUSAGE,
 			"--normalize row scales features, and there are none; name them with "
 			"--features FILE");
-	if (o->features_to_f32 && !features)
+	if (o->feature_dtype != GNN_DTYPE_COUNT && !features)
 		return gnn_err(GNN_EUSAGE,
 			"--feature-dtype converts features, and there are none; name them with "
 			"--features FILE");

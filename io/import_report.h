@@ -28,7 +28,7 @@ struct gnn_import_opts {
 	enum gnn_edge_layout edge_layout;
 	bool        normalize_row;
 	const char *shape, *dtype;   /* of headerless features: "10x4", "f32"; NULL: not given */
-	bool        features_to_f32;
+	enum gnn_dtype feature_dtype; /* rounded to it; GNN_DTYPE_COUNT: without loss */
 	const char *scratch;         /* NULL: beside the output */
 	uint64_t    memory_bytes;    /* in all */
 	uint32_t    threads;

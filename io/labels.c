@@ -235,7 +235,7 @@ static int open_multi(struct labels *l, const struct gnn_labels_opts *o,
 	int rc = GNN_OK;
 
 	GNN_TRY(open(&l->rows, &(struct gnn_rows_opts){.path = o->path, .member = o->member,
-		.record = o->record, .type = GNN_NUM_COUNT}));
+		.record = o->record, .type = GNN_NUM_COUNT, .target = GNN_DTYPE_COUNT}));
 	l->pub.multi = true;
 	l->pub.source = (struct gnn_rows_source){.rows = l->rows->rows, .cols = l->rows->cols,
 		.dtype = GNN_U8, .read = read_multi, .close = close_labels};

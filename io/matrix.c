@@ -12,9 +12,11 @@ struct matrix {
 	struct gnn_matrix pub;
 	struct gnn_rows_source *rows; /* of the file */
 	enum gnn_num type;            /* that of the file's rows, for widening */
-	bool normalize;
+	bool normalize, staged;
 	uint64_t done;
-	char *stage;                  /* rows of the file's type; with normalize */
+	char *stage;                  /* staged: some rows of the file's type, */
+	float *wide;                  /* and as f32 */
+	uint64_t stage_rows;
 	char name[GNN_INPUT_NAME_MAX];
 };
 
@@ -71,18 +73,34 @@ static int scale_row(struct matrix *m, float *x, uint64_t row)
 	return GNN_OK;
 }
 
-static int read_normalized(struct matrix *m, uint64_t rows, float *to)
+/* The wanted type of some rows; the error names row and column. */
+static int narrow(const struct matrix *m, uint64_t rows, void *to)
 {
-	uint64_t cols = m->pub.source.cols;
-	uint64_t some = gnn_max_u64(STAGE_BYTES / (cols * gnn_num_bytes(m->type)), 1);
+	const struct gnn_rows_source *s = &m->pub.source;
+	uint64_t count = rows * s->cols;
+	uint64_t bad = gnn_num_from_f32(s->dtype, m->wide, count, to);
+
+	if (bad == count)
+		return GNN_OK;
+	return gnn_err(GNN_EDATA, "%s: row %llu, column %llu: %.9g has no value near it in %s",
+		m->pub.name, (unsigned long long)(m->done + bad / s->cols),
+		(unsigned long long)(bad % s->cols), (double)m->wide[bad],
+		gnn_dtype_name(s->dtype));
+}
+
+/* File's type -> f32 -> scaled -> wanted type. */
+static int read_staged(struct matrix *m, uint64_t rows, char *to)
+{
+	const struct gnn_rows_source *s = &m->pub.source;
 	int rc = GNN_OK;
 
-	for (uint64_t n; rows > 0; rows -= n) {
-		n = gnn_min_u64(rows, some);
+	for (uint64_t n; rows > 0; rows -= n, to += n * s->cols * gnn_dtype_bytes(s->dtype)) {
+		n = gnn_min_u64(rows, m->stage_rows);
 		GNN_TRY(m->rows->read(m->rows, n, m->stage));
-		gnn_num_to_f32(m->type, m->stage, n * cols, false, to);
-		for (uint64_t r = 0; r < n; r++, to += cols)
-			GNN_TRY(scale_row(m, to, m->done + r));
+		gnn_num_to_f32(m->type, m->stage, n * s->cols, false, m->wide);
+		for (uint64_t r = 0; m->normalize && r < n; r++)
+			GNN_TRY(scale_row(m, m->wide + r * s->cols, m->done + r));
+		GNN_TRY(narrow(m, n, to));
 		m->done += n;
 	}
 out:
@@ -94,7 +112,7 @@ static int read_matrix(struct gnn_rows_source *base, uint64_t rows, void *to)
 	struct matrix *m = (struct matrix *)base;
 	int rc = GNN_OK;
 
-	GNN_TRY(m->normalize ? read_normalized(m, rows, to) : m->rows->read(m->rows, rows, to));
+	GNN_TRY(m->staged ? read_staged(m, rows, to) : m->rows->read(m->rows, rows, to));
 	count_odd(&m->pub.counts, base->dtype, to, rows * base->cols);
 out:
 	return rc;
@@ -107,6 +125,7 @@ static void close_matrix(struct gnn_rows_source *base)
 	if (m->rows != NULL)
 		m->rows->close(m->rows);
 	gnn_mem_free(m->stage);
+	gnn_mem_free(m->wide);
 	gnn_mem_free(m);
 }
 
@@ -134,28 +153,41 @@ out:
 	return rc;
 }
 
+static int take_stage(struct matrix *m)
+{
+	uint64_t row_bytes = m->rows->cols * gnn_num_bytes(m->type);
+	int rc = GNN_OK;
+
+	m->stage_rows = gnn_max_u64(STAGE_BYTES / row_bytes, 1);
+	GNN_NEW_ARRAY(m->stage, m->stage_rows * row_bytes, GNN_MEM_IO);
+	GNN_NEW_ARRAY(m->wide, m->stage_rows * m->rows->cols, GNN_MEM_IO);
+out:
+	return rc;
+}
+
 int gnn_matrix_open(struct gnn_matrix **out, const struct gnn_rows_opts *o, bool normalize_row)
 {
 	static const enum gnn_num type_of[GNN_DTYPE_COUNT] = {
 		[GNN_F32] = GNN_NUM_F4, [GNN_F16] = GNN_NUM_F2, [GNN_BF16] = GNN_NUM_BF16,
 		[GNN_U8] = GNN_NUM_U1,
 	};
+	enum gnn_dtype dtype;
 	struct matrix *m = NULL;
 	int rc = GNN_OK;
 
 	*out = NULL;
 	GNN_NEW(m, GNN_MEM_IO);
 	GNN_TRY(open_rows(&m->rows, o));
+	dtype = o->target != GNN_DTYPE_COUNT ? o->target : normalize_row ? GNN_F32 : m->rows->dtype;
 	m->normalize = normalize_row;
+	m->staged = normalize_row || dtype != m->rows->dtype;
 	m->type = type_of[m->rows->dtype];
 	snprintf(m->name, sizeof(m->name), "%s", o->path);
 	m->pub.name = m->name;
-	m->pub.source = (struct gnn_rows_source){
-		.rows = m->rows->rows, .cols = m->rows->cols, .read = read_matrix,
-		.dtype = m->normalize ? GNN_F32 : m->rows->dtype, .close = close_matrix};
-	if (m->normalize)
-		GNN_NEW_ARRAY(m->stage, gnn_max_u64(STAGE_BYTES, m->rows->cols *
-			gnn_num_bytes(m->type)), GNN_MEM_IO);
+	m->pub.source = (struct gnn_rows_source){.rows = m->rows->rows, .cols = m->rows->cols,
+		.dtype = dtype, .read = read_matrix, .close = close_matrix};
+	if (m->staged)
+		GNN_TRY(take_stage(m));
 	*out = &m->pub;
 	m = NULL;
 out:

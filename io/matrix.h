@@ -8,7 +8,7 @@
  * Fails    GNN_EDATA a shape, a type, a value that f32 cannot hold (row, column); as input
  *
  * f32, f16, u8 stay what they are; bool becomes u8; u2 and V2 declared as bf16 stay bf16. Other
- * types become f32, value by value exact, or rounded where the user asks for f32. Kinds of files:
+ * types become f32, value by value exact. A type the user asks for is rounded to. Kinds of files:
  * npy and npz in C and Fortran order, scipy's CSR in npz, headerless data, text with a row a line.
  */
 #ifndef GNN_IO_MATRIX_H
@@ -30,7 +30,7 @@ struct gnn_matrix {
 
 GNN_BEGIN_DECLS
 
-/* normalize_row scales rows to the sum 1; rows of zeros stay. The result is f32. */
+/* normalize_row scales rows to the sum 1; rows of zeros stay. The result is f32 or the target. */
 int  gnn_matrix_open (struct gnn_matrix **out, const struct gnn_rows_opts *o, bool normalize_row);
 void gnn_matrix_close(struct gnn_matrix *m); /* NULL is fine */
 

@@ -298,6 +298,60 @@ uint64_t gnn_num_to_f32(enum gnn_num t, const void *from, uint64_t count, bool e
 	return count;
 }
 
+static uint64_t to_f16(const float *from, uint64_t count, void *to)
+{
+	_Float16 *h = to;
+
+	for (uint64_t i = 0; i < count; i++) {
+		h[i] = (_Float16)from[i];
+		if (isinf((float)h[i]) && isfinite(from[i]))
+			return i;
+	}
+	return count;
+}
+
+/* The upper half, rounded: 0x7fff and the last bit kept make ties even. NaN stays NaN. */
+static uint64_t to_bf16(const float *from, uint64_t count, void *to)
+{
+	uint16_t *h = to;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, &from[i], sizeof(bits));
+		if (isnan(from[i]))
+			h[i] = (uint16_t)(bits >> 16 | 0x40);
+		else
+			h[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+	}
+	return count;
+}
+
+static uint64_t to_u8(const float *from, uint64_t count, void *to)
+{
+	uint8_t *b = to;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (!(from[i] >= 0.0f && from[i] <= 255.0f))
+			return i;
+		b[i] = (uint8_t)rintf(from[i]);
+	}
+	return count;
+}
+
+uint64_t gnn_num_from_f32(enum gnn_dtype t, const float *from, uint64_t count, void *to)
+{
+	GNN_ASSERT(t == GNN_F32 || t == GNN_F16 || t == GNN_BF16 || t == GNN_U8);
+	if (t == GNN_F16)
+		return to_f16(from, count, to);
+	if (t == GNN_BF16)
+		return to_bf16(from, count, to);
+	if (t == GNN_U8)
+		return to_u8(from, count, to);
+	memcpy(to, from, count * sizeof(*from));
+	return count;
+}
+
 void gnn_num_print(enum gnn_num t, const void *from, uint64_t i, char *to, uint64_t to_bytes)
 {
 	int64_t v;

@@ -55,6 +55,12 @@ uint64_t gnn_num_to_u64(enum gnn_num t, const void *from, uint64_t count, uint64
 uint64_t gnn_num_to_i64(enum gnn_num t, const void *from, uint64_t count, int64_t *to);
 uint64_t gnn_num_to_f32(enum gnn_num t, const void *from, uint64_t count, bool exact, float *to);
 
+/*
+ * To a type of a store, rounded to the nearest, ties to even. What comes back is the index of the
+ * first value that has none near: a finite one beyond f16, any but 0 to 255 for u8.
+ */
+uint64_t gnn_num_from_f32(enum gnn_dtype t, const float *from, uint64_t count, void *to);
+
 /* The i-th value as text, for messages. */
 void gnn_num_print(enum gnn_num t, const void *from, uint64_t i, char *to, uint64_t to_bytes);
 

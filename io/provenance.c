@@ -55,8 +55,8 @@ static void put_options(struct gnn_json *j, const struct gnn_import_opts *o)
 		gnn_json_text(j, "shape", o->shape);
 	if (o->dtype != NULL)
 		gnn_json_text(j, "dtype", o->dtype);
-	if (o->features_to_f32)
-		gnn_json_text(j, "feature-dtype", "f32");
+	if (o->feature_dtype != GNN_DTYPE_COUNT)
+		gnn_json_text(j, "feature-dtype", gnn_dtype_name(o->feature_dtype));
 	gnn_json_shut(j);
 }
 

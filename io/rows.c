@@ -1,7 +1,7 @@
 /* io/rows.c - see rows.h. What the kinds of files share. */
 #include "io/rows.h"
 
-enum gnn_dtype gnn_rows_dtype(enum gnn_num t, bool to_f32, bool *as_is)
+enum gnn_dtype gnn_rows_dtype(enum gnn_num t, enum gnn_dtype target, bool *as_is)
 {
 	static const struct {
 		enum gnn_num from;
@@ -13,7 +13,7 @@ enum gnn_dtype gnn_rows_dtype(enum gnn_num t, bool to_f32, bool *as_is)
 
 	*as_is = false;
 	for (size_t i = 0; i < GNN_COUNT_OF(kept); i++) {
-		if (kept[i].from == t && (!to_f32 || kept[i].to == GNN_F32)) {
+		if (kept[i].from == t && (target == GNN_DTYPE_COUNT || target == kept[i].to)) {
 			*as_is = true;
 			return kept[i].to;
 		}
@@ -21,10 +21,10 @@ enum gnn_dtype gnn_rows_dtype(enum gnn_num t, bool to_f32, bool *as_is)
 	return GNN_F32;
 }
 
-int gnn_rows_to_f32(enum gnn_num t, const void *from, uint64_t count, bool to_f32, float *to,
+int gnn_rows_to_f32(enum gnn_num t, const void *from, uint64_t count, bool exact, float *to,
 	const struct gnn_rows_place *place)
 {
-	uint64_t bad = gnn_num_to_f32(t, from, count, !to_f32, to);
+	uint64_t bad = gnn_num_to_f32(t, from, count, exact, to);
 	char text[32];
 
 	if (bad == count)

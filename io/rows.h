@@ -24,7 +24,7 @@ struct gnn_rows_opts {
 	bool         raw;                /* headerless, of this shape and type */
 	uint64_t     rows, cols;
 	enum gnn_num type;               /* with a header: BF16 says that u2, V2 are bf16 */
-	bool         to_f32;             /* everything, rounded where f32 cannot hold it */
+	enum gnn_dtype target;           /* rounded to it; GNN_DTYPE_COUNT: without loss */
 	uint64_t     memory_bytes;       /* for turning Fortran order around; 0: 64 MiB */
 };
 
@@ -36,8 +36,11 @@ int gnn_rows_text_open (struct gnn_rows_source **out, const struct gnn_rows_opts
 
 bool gnn_rows_csr_is(const char *path); /* an archive with indptr, indices, data, shape */
 
-/* The type a store holds for `t`; *as_is when its values are copied. */
-enum gnn_dtype gnn_rows_dtype(enum gnn_num t, bool to_f32, bool *as_is);
+/*
+ * The type that a kind's rows have: that of the file, *as_is, where a store holds it and no other
+ * one is wanted; else f32, which matrix turns into the wanted one.
+ */
+enum gnn_dtype gnn_rows_dtype(enum gnn_num t, enum gnn_dtype target, bool *as_is);
 
 /* Where values stand, for messages. */
 struct gnn_rows_place {
@@ -45,8 +48,8 @@ struct gnn_rows_place {
 	uint64_t    row, cols; /* the first value is column 0 of `row` */
 };
 
-/* `count` values to f32, exactly unless `to_f32`; the error names row and column. */
-int gnn_rows_to_f32(enum gnn_num t, const void *from, uint64_t count, bool to_f32, float *to,
+/* `count` values to f32; the error of an inexact one names row and column. */
+int gnn_rows_to_f32(enum gnn_num t, const void *from, uint64_t count, bool exact, float *to,
 	const struct gnn_rows_place *place);
 
 GNN_END_DECLS

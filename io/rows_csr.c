@@ -82,7 +82,8 @@ static int refill_entries(struct csr *c)
 	c->entry_at = 0;
 	GNN_TRY(read_ints(c, c->array[INDICES], c->entry_count, c->column));
 	GNN_TRY(gnn_ndarray_read(c->array[DATA], c->raw, c->entry_count));
-	bad = gnn_num_to_f32(c->type, c->raw, c->entry_count, !c->opts.to_f32, c->value);
+	bad = gnn_num_to_f32(c->type, c->raw, c->entry_count, c->opts.target == GNN_DTYPE_COUNT,
+		c->value);
 	if (bad < c->entry_count)
 		GNN_FAIL(GNN_EDATA,
 			"%s: entry %llu (%s) is not exact in f32; --feature-dtype f32 rounds it",
@@ -267,7 +268,7 @@ int gnn_rows_csr_open(struct gnn_rows_source **out, const struct gnn_rows_opts *
 			.record = i == 0 ? o->record : NULL}));
 	GNN_TRY(check_members(c));
 	/* f16 and bf16 sums are not kept in 16 bits. */
-	c->base.dtype = gnn_rows_dtype(c->type, o->to_f32, &as_is);
+	c->base.dtype = gnn_rows_dtype(c->type, o->target, &as_is);
 	if (c->base.dtype != GNN_U8)
 		c->base.dtype = GNN_F32;
 	*out = &c->base;

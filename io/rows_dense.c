@@ -96,8 +96,8 @@ static int read_converted(struct dense *d, uint64_t rows, float *to)
 
 		n = gnn_min_u64(rows, some);
 		GNN_TRY(fetch(d, n, d->stage));
-		GNN_TRY(gnn_rows_to_f32(d->type, d->stage, n * d->base.cols, d->opts.to_f32, to,
-			&place));
+		GNN_TRY(gnn_rows_to_f32(d->type, d->stage, n * d->base.cols,
+			d->opts.target == GNN_DTYPE_COUNT, to, &place));
 	}
 out:
 	return rc;
@@ -194,7 +194,7 @@ int gnn_rows_dense_open(struct gnn_rows_source **out, const struct gnn_rows_opts
 		"f2 f4 f8, i1 to i8, u1 to u8, b1, and with --dtype bf16 u2 and V2"));
 	GNN_TRY(take_shape(d));
 	d->size = gnn_num_bytes(d->type);
-	d->base.dtype = gnn_rows_dtype(d->type, o->to_f32, &d->as_is);
+	d->base.dtype = gnn_rows_dtype(d->type, o->target, &d->as_is);
 	d->base.read = read_dense;
 	d->base.close = close_dense;
 	if (d->columnwise)

@@ -26,7 +26,7 @@ static struct gnn_import_opts options_of(const struct gnn_config *c)
 		.edge_layout = (enum gnn_edge_layout)c->edge_layout,
 		.normalize_row = c->normalize == GNN_OPT_NORMALIZE_ROW,
 		.shape = c->shape, .dtype = c->dtype,
-		.features_to_f32 = c->feature_dtype == (int)GNN_F32,
+		.feature_dtype = (enum gnn_dtype)c->feature_dtype,
 		.scratch = c->scratch, .memory_bytes = c->host_memory,
 		.threads = (uint32_t)c->threads, .engine = (enum gnn_dio_engine)c->io,
 	};

@@ -323,7 +323,7 @@ TEST_F(EdgesTest, WeightsOfAnotherFile)
 			    weight_path = file("w.npy", w);
 		o.path = path.c_str();
 		mo.path = weight_path.c_str();
-		mo.to_f32 = true;
+		mo.target = GNN_F32;
 		EXPECT_EQ(gnn_edges_open(&s, &o), GNN_OK);
 		EXPECT_EQ(gnn_matrix_open(&m, &mo, false), GNN_OK) << gnn_err_text();
 		EXPECT_EQ(gnn_edges_weigh(&s, s, m), GNN_OK);

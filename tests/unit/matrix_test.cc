@@ -13,6 +13,12 @@ namespace {
 struct MatrixTest : ImportFixture {
 	struct gnn_rows_opts o = {};
 	bool normalize = false;
+
+	void SetUp() override
+	{
+		ImportFixture::SetUp();
+		o.target = GNN_DTYPE_COUNT;
+	}
 	struct gnn_matrix *m = nullptr;
 
 	void TearDown() override
@@ -118,13 +124,36 @@ TEST_F(MatrixTest, S02OtherTypesBecomeF32Exactly)
 	refuse(npy("<u8", "(1, 1)", bytes_of<uint64_t>({UINT64_MAX})), "18446744073709551615");
 	refuse(npy("<c8", "(1, 1)", "12345678"),
 		"found the element type <c8; accepted are f2 f4 f8");
-	o.to_f32 = true;
+	o.target = GNN_F32;
 	expect("a.npy", npy("<f8", "(1, 1)", bytes_of<double>({0.1})), GNN_F32, 1, 1,
 		std::vector<float>{0.1f});
 	expect("a.npy", npy("<f2", "(1, 4)", bytes_of<uint16_t>({0x3c00, 0x8001, 0x03ff, 0x7bff})),
 		GNN_F32, 1, 4, std::vector<float>{1, -0x1p-24f, 1023 * 0x1p-24f, 65504});
 	expect("a.npy", npy("|b1", "(1, 2)", std::string("\0\1", 2)), GNN_F32, 1, 2,
 		std::vector<float>{0, 1});
+}
+
+TEST_F(MatrixTest, AskedForTypesAreRoundedTo)
+{
+	const float nan = std::nanf("");
+	std::string data =
+		npy("<f4", "(1, 5)", bytes_of<float>({1, 1.00390625f, -0.3f, 65504, nan}));
+	o.target = GNN_F16;
+	expect<uint16_t>("a.npy", data, GNN_F16, 1, 5, {0x3c00, 0x3c04, 0xb4cd, 0x7bff, 0x7e00});
+	o.target = GNN_BF16; // 1.00390625 is half way between two: even
+	expect<uint16_t>("a.npy", data, GNN_BF16, 1, 5, {0x3f80, 0x3f80, 0xbe9a, 0x4780, 0x7fc0});
+	o.target = GNN_U8;
+	expect<uint8_t>("a.npy", npy("<f8", "(1, 3)", bytes_of<double>({0.5, 1.5, 255})), GNN_U8, 1,
+		3, {0, 2, 255});
+	expect<uint8_t>(
+		"a.npy", npy("|b1", "(1, 2)", std::string("\0\2", 2)), GNN_U8, 1, 2, {0, 1});
+	refuse(npy("<f4", "(2, 1)", bytes_of<float>({1, 256})),
+		"row 1, column 0: 256 has no value");
+	refuse(npy("<f4", "(1, 1)", bytes_of<float>({-1})), "in u8");
+	o.target = GNN_F16;
+	refuse(npy("<f4", "(1, 2)", bytes_of<float>({1, 65520})), "row 0, column 1: 65520 has no");
+	expect<uint16_t>("a.npy", npy("<f2", "(1, 1)", bytes_of<uint16_t>({0x7c00})), GNN_F16, 1, 1,
+		{0x7c00});
 }
 
 TEST_F(MatrixTest, B04FortranOrderIsTurnedAround)
