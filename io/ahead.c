@@ -141,13 +141,17 @@ void gnn_ahead_put(struct gnn_ahead *a, struct gnn_block *block)
 
 void gnn_ahead_close(struct gnn_ahead *a)
 {
+	struct gnn_err_state text;
+
 	if (a == NULL)
 		return;
+	gnn_err_save(&text, GNN_OK); /* the reader's "stopped" is no error of the caller */
 	if (a->empty != NULL)
 		gnn_queue_cancel(a->empty);
 	if (a->full != NULL)
 		gnn_queue_cancel(a->full);
 	gnn_stage_join(&a->stage);
+	gnn_err_restore(&text);
 	for (uint32_t i = 0; i < DEPTH_MAX; i++)
 		gnn_mem_free(a->block[i].data);
 	gnn_mem_free(a->carry);
