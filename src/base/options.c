@@ -10,6 +10,7 @@
 static const struct gnn_choice backend_choices[] = {
 	{"auto", 0, "the fastest that this build and machine have"},
 	{"cpu", 0, NULL},
+	{"cuda", 0, "the GPU, or exit 69"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice io_choices[] = {

@@ -13,14 +13,36 @@ pkg_search_module(BLAS REQUIRED IMPORTED_TARGET openblas-openmp openblas)
 pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)
 find_package(GTest QUIET)
 
+# CUDA is optional: AUTO takes it where nvcc and its libraries are.
+set(GNN_CUDA_FOUND FALSE)
+if(NOT GNN_WITH_CUDA STREQUAL "OFF")
+	include(CheckLanguage)
+	check_language(CUDA)
+	if(CMAKE_CUDA_COMPILER)
+		set(CMAKE_CUDA_ARCHITECTURES "${GNN_CUDA_ARCH}")
+		enable_language(CUDA)
+		find_package(CUDAToolkit QUIET)
+		set(GNN_CUDA_FOUND ${CUDAToolkit_FOUND})
+	endif()
+	if(GNN_WITH_CUDA STREQUAL "ON" AND NOT GNN_CUDA_FOUND)
+		message(FATAL_ERROR "GNN_WITH_CUDA is ON, but no CUDA toolkit was found")
+	endif()
+endif()
+
 function(gnn_print_table)
 	set(gtest "not found")
 	if(GTest_FOUND)
 		set(gtest "found ${GTest_VERSION}")
 	endif()
+	set(cuda "not found")
+	if(GNN_WITH_CUDA STREQUAL "OFF")
+		set(cuda "switched off")
+	elseif(GNN_CUDA_FOUND)
+		set(cuda "found ${CUDAToolkit_VERSION}, architectures ${GNN_CUDA_ARCH}")
+	endif()
 	message(STATUS "gnnrun ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
 	foreach(row
-		"OpenMP|found ${OpenMP_C_VERSION}" "OpenBLAS|found ${BLAS_VERSION}"
+		"CUDA|${cuda}" "OpenMP|found ${OpenMP_C_VERSION}" "OpenBLAS|found ${BLAS_VERSION}"
 		"HDF5|found ${HDF5_VERSION}" "liburing|found ${URING_VERSION}"
 		"libyaml|found ${YAML_VERSION}" "cJSON|found ${CJSON_VERSION}"
 		"xxHash|found ${XXHASH_VERSION}" "zlib|found ${ZLIB_VERSION_STRING}"

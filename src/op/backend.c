@@ -1,10 +1,15 @@
 /* op/backend.c - see backend.h. */
 #include "op/backend.h"
 
+#include "base/log.h"
+
 #include <string.h>
 
 /* In the order in which "auto" tries them. */
 static const struct gnn_backend_ops *const backends[] = {
+#ifdef GNN_HAVE_CUDA
+	&gnn_backend_cuda,
+#endif
 	&gnn_backend_cpu,
 };
 
@@ -20,6 +25,7 @@ int gnn_backend_create(struct gnn_backend **out, const char *name, const struct 
 		rc = backends[i]->create(out, o);
 		if (rc != GNN_EUNAVAIL || !any)
 			return rc;
+		gnn_log(GNN_LOG_INFO, "op", "%s", gnn_err_text());
 	}
 	return gnn_err(rc, "backend \"%s\" is not part of this build", name);
 }

@@ -137,10 +137,11 @@ struct gnn_backend {
 };
 
 extern const struct gnn_backend_ops gnn_backend_cpu;
+extern const struct gnn_backend_ops gnn_backend_cuda; /* defined in builds with CUDA */
 
 GNN_BEGIN_DECLS
 
-/* "auto", "cpu"; GNN_EUNAVAIL for one that is not here. */
+/* "auto", "cpu", "cuda"; GNN_EUNAVAIL for one that is not here. */
 int  gnn_backend_create (struct gnn_backend **out, const char *name,
 	const struct gnn_backend_opts *o);
 void gnn_backend_destroy(struct gnn_backend *b); /* NULL is fine */

@@ -1,0 +1,251 @@
+/*
+ * cuda/aggregate.cu - message rows combined into the states of their destinations.
+ *
+ *   SUM      s = s + m                 with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
+ *   MAX      s = max(s, m)             NaN wins
+ *   SOFTMAX  s = fmaf(w, m, s)         w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
+ *
+ * message (rows, pitch), state (slots, pitch), entries of a group in source order. One warp takes
+ * one destination and one block of 32 x LANE columns, keeps it in registers over all entries and
+ * adds them one at a time: the order is that of the list, so the bits depend on nothing else. Row
+ * numbers and rows of the next entries are fetched ahead of their additions.
+ */
+#include "common.cuh"
+#include "gnn_cuda.h"
+#include "op/expf.h"
+
+enum { AHEAD = 8 }; /* rows in flight for each warp: covers the latency of HBM */
+
+struct lane_state {
+	const gnn_aggregate_args *a;
+	uint64_t column;  /* of the lane's first */
+	uint32_t count;   /* columns of the lane: 0 past the end */
+};
+
+static __device__ __forceinline__ float leaky(float x, float slope)
+{
+	return x > 0.0f ? x : slope * x;
+}
+
+/* The row of an entry, and the factor that its combination is given. */
+static __device__ __forceinline__ const float *row_of(const gnn_aggregate_args &a, uint32_t src)
+{
+	const uint64_t row = src & ~GNN_OWN_BIT;
+
+	return (src & GNN_OWN_BIT) != 0 ? a.own + row * a.own_pitch
+		: a.message + row * a.message_pitch;
+}
+
+template <int LANE> struct columns {
+	float v[LANE];
+};
+
+template <int LANE>
+static __device__ __forceinline__ columns<LANE> load(const float *p, bool inside)
+{
+	columns<LANE> x = {};
+
+	if (!inside)
+		return x;
+	if constexpr (LANE == 4) {
+		const gnn_f4 q = gnn_load4(p);
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			x.v[k] = q.v[k];
+	} else {
+		x.v[0] = *p;
+	}
+	return x;
+}
+
+template <int LANE>
+static __device__ __forceinline__ void store(float *p, const columns<LANE> &x, bool inside)
+{
+	if (!inside)
+		return;
+	if constexpr (LANE == 4)
+		gnn_store4(p, {{x.v[0], x.v[1], x.v[2], x.v[3]}});
+	else
+		*p = x.v[0];
+}
+
+/* One entry into the sum, plain or with Kahan's carry. */
+template <int LANE>
+static __device__ __forceinline__ void add(columns<LANE> *s, columns<LANE> *c, float w,
+	const columns<LANE> &m, bool carried)
+{
+#pragma unroll
+	for (int k = 0; k < LANE; k++) {
+		if (carried) {
+			const float y = fmaf(w, m.v[k], -c->v[k]);
+			const float next = s->v[k] + y;
+
+			c->v[k] = (next - s->v[k]) - y;
+			s->v[k] = next;
+		} else {
+			s->v[k] = fmaf(w, m.v[k], s->v[k]);
+		}
+	}
+}
+
+/* What each entry is weighted with: per entry for SUM, per entry and head for SOFTMAX. */
+template <bool SOFTMAX>
+static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, uint64_t e,
+	uint32_t src, uint32_t head, float at_dst, float most)
+{
+	if constexpr (SOFTMAX) {
+		const uint64_t row = src & ~GNN_OWN_BIT;
+		const float score = a.score_src[row * a.score_pitch + head] + at_dst;
+
+		return gnn_expf(leaky(score, a.slope) - most);
+	} else {
+		const float w = (src & GNN_OWN_BIT) != 0 ? a.own_factor : 1.0f;
+
+		return a.batch.weight != nullptr ? w * a.batch.weight[e] : w;
+	}
+}
+
+/*
+ * Columns are those of the messages; SOFTMAX has one more warp task a group whose lanes are heads
+ * and whose messages are ones: the denominators.
+ */
+template <int LANE, bool SOFTMAX, bool DENOMINATOR>
+static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t block,
+	uint32_t lane)
+{
+	const gnn_edge_batch &b = a.batch;
+	const uint64_t column = DENOMINATOR ? block * 32 + lane : (block * 32 + lane) * LANE;
+	const uint64_t width = DENOMINATOR ? a.heads : a.width;
+	const bool inside = column < width;
+	const uint32_t head = !SOFTMAX || !inside ? 0 :
+		DENOMINATOR ? (uint32_t)column : (uint32_t)(column / (a.width / a.heads));
+	const uint64_t vertex = b.vertex[group], at = DENOMINATOR ? a.width + column : column;
+	const bool carried = b.carry != nullptr && b.carry[group] != GNN_NO_CARRY;
+	float *s_row = a.state + b.slot[group] * a.state_pitch + at;
+	float *c_row = carried ? a.carry + b.carry[group] * a.carry_pitch + at : nullptr;
+	columns<LANE> s = load<LANE>(s_row, inside), c = {};
+	float at_dst = 0.0f, most = 0.0f;
+
+	if (carried)
+		c = load<LANE>(c_row, inside);
+	if constexpr (SOFTMAX) {
+		at_dst = a.score_dst[vertex * a.score_pitch + head];
+		most = leaky(a.score_max[vertex * a.score_pitch + head] + at_dst, a.slope);
+	}
+	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
+		columns<LANE> m[AHEAD];
+		float w[AHEAD];
+
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++) {
+			const bool there = e + i < end;
+			const uint32_t src = there ? b.src[e + i] : 0;
+
+			if constexpr (DENOMINATOR)
+				m[i].v[0] = 1.0f;
+			else
+				m[i] = load<LANE>(row_of(a, src) + column, inside && there);
+			w[i] = there ? weight_of<SOFTMAX>(a, e + i, src, head, at_dst, most) : 0.0f;
+		}
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++)
+			if (e + i < end)
+				add(&s, &c, w[i], m[i], carried);
+	}
+	store<LANE>(s_row, s, inside);
+	if (carried)
+		store<LANE>(c_row, c, inside);
+}
+
+template <int LANE>
+static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t block,
+	uint32_t lane)
+{
+	const gnn_edge_batch &b = a.batch;
+	const uint64_t column = (block * 32 + lane) * LANE;
+	const bool inside = column < a.width;
+	float *s_row = a.state + b.slot[group] * a.state_pitch + column;
+	columns<LANE> s = load<LANE>(s_row, inside);
+
+	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
+		columns<LANE> m[AHEAD];
+
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++)
+			m[i] = load<LANE>(row_of(a, e + i < end ? b.src[e + i] : 0) + column,
+				inside && e + i < end);
+#pragma unroll
+		for (int i = 0; i < AHEAD; i++)
+#pragma unroll
+			for (int k = 0; k < LANE; k++)
+				if (e + i < end && (m[i].v[k] > s.v[k] || m[i].v[k] != m[i].v[k]))
+					s.v[k] = m[i].v[k];
+	}
+	store<LANE>(s_row, s, inside);
+}
+
+/* Warp tasks: (group, block of columns), the blocks of one group side by side. */
+template <int LANE, int COMBINE>
+static __global__ void aggregate_kernel(gnn_aggregate_args a)
+{
+	const uint64_t groups = a.batch.group_counter != nullptr ? *a.batch.group_counter
+		: a.batch.group_count;
+	const uint64_t blocks = (a.width + 32 * LANE - 1) / (32 * LANE);
+	const uint64_t extra = COMBINE == GNN_COMBINE_SOFTMAX ? (a.heads + 31) / 32 : 0;
+	const uint32_t lane = threadIdx.x % 32;
+
+	for (uint64_t t = gnn_grid_first() / 32; t < groups * (blocks + extra);
+	     t += gnn_grid_stride() / 32) {
+		const uint64_t group = t / (blocks + extra), block = t % (blocks + extra);
+
+		if constexpr (COMBINE == GNN_COMBINE_MAX)
+			max_group<LANE>(a, group, block, lane);
+		else if constexpr (COMBINE == GNN_COMBINE_SUM)
+			sum_group<LANE, false, false>(a, group, block, lane);
+		else if (block < blocks)
+			sum_group<LANE, true, false>(a, group, block, lane);
+		else
+			sum_group<1, true, true>(a, group, block - blocks, lane);
+	}
+}
+
+template <int LANE>
+static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t stream)
+{
+	const uint64_t tasks = a->batch.group_count * ((a->width + 32 * LANE - 1) / (32 * LANE) +
+		(a->combine == GNN_COMBINE_SOFTMAX ? (a->heads + 31) / 32 : 0));
+	const unsigned grid = gnn_grid(tasks, GNN_BLOCK_THREADS / 32);
+
+	switch (a->combine) {
+	case GNN_COMBINE_SUM:
+		aggregate_kernel<LANE, GNN_COMBINE_SUM>
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+		break;
+	case GNN_COMBINE_MAX:
+		aggregate_kernel<LANE, GNN_COMBINE_MAX>
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+		break;
+	case GNN_COMBINE_SOFTMAX:
+		aggregate_kernel<LANE, GNN_COMBINE_SOFTMAX>
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+		break;
+	}
+	GNN_RET_LAUNCH("aggregate");
+	return GNN_OK;
+}
+
+extern "C" int gnn_cuda_run_aggregate(const struct gnn_aggregate_args *a, void *stream)
+{
+	const uint64_t f = sizeof(float);
+	const uint32_t channels = a->combine == GNN_COMBINE_SOFTMAX ? a->width / a->heads : a->width;
+	const bool wide = channels % 4 == 0 && gnn_aligned16(a->state, a->state_pitch * f) &&
+		gnn_aligned16(a->message, a->message_pitch * f) &&
+		gnn_aligned16(a->own, a->own_pitch * f) &&
+		(a->carry == NULL || gnn_aligned16(a->carry, a->carry_pitch * f));
+
+	GNN_ASSERT(a->combine == GNN_COMBINE_SUM || a->batch.weight == NULL);
+	if (a->batch.group_count == 0 || a->width == 0)
+		return GNN_OK;
+	return wide ? launch_aggregate<4>(a, (cudaStream_t)stream)
+		: launch_aggregate<1>(a, (cudaStream_t)stream);
+}

@@ -1,0 +1,246 @@
+/* cuda/backend_cuda.c - the CUDA backend: fills op's vtable from device, rows and launchers. */
+#include "rows.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+struct gnn_cuda {
+	struct gnn_backend     base; /* first */
+	struct gnn_cuda_device device;
+	struct gnn_cuda_rows   rows;
+	struct gnn_cuda_group  group;
+};
+
+static struct gnn_cuda *cuda_of(struct gnn_backend *b)
+{
+	return (struct gnn_cuda *)b;
+}
+
+static void free_group(struct gnn_cuda *c)
+{
+	struct gnn_cuda_group *g = &c->group;
+	void *block[] = {g->key[0], g->key[1], g->vertex, g->carry, g->first, g->src, g->head,
+		g->counter, g->scratch};
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(block); i++)
+		gnn_cuda_free(&c->device, block[i]);
+	if (g->broken != NULL)
+		cudaFreeHost(g->broken);
+	*g = (struct gnn_cuda_group){0};
+}
+
+static void destroy(struct gnn_backend *b)
+{
+	struct gnn_cuda *c = cuda_of(b);
+
+	if (c == NULL)
+		return;
+	cudaDeviceSynchronize();
+	free_group(c);
+	gnn_cuda_rows_fini(&c->rows);
+	gnn_cuda_device_fini(&c->device);
+	gnn_mem_free(c);
+}
+
+static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
+{
+	struct gnn_cuda *c = NULL;
+	int rc;
+
+	(void)o;
+	*out = NULL;
+	GNN_NEW(c, GNN_MEM_MISC);
+	c->base.ops = &gnn_backend_cuda;
+	GNN_TRY(gnn_cuda_device_init(&c->device));
+	gnn_cuda_rows_init(&c->rows, &c->device);
+	*out = &c->base;
+	c = NULL;
+out:
+	gnn_mem_free(c);
+	return rc;
+}
+
+static int alloc(struct gnn_backend *b, void **out, uint64_t bytes)
+{
+	return gnn_cuda_alloc(&cuda_of(b)->device, out, bytes);
+}
+
+static void free_buffer(struct gnn_backend *b, void *buffer)
+{
+	gnn_cuda_free(&cuda_of(b)->device, buffer);
+}
+
+static int alloc_host(struct gnn_backend *b, void **out, uint64_t bytes)
+{
+	int rc;
+
+	(void)b;
+	GNN_TRY(gnn_mem_pages(out, bytes, GNN_MEM_IO));
+	if (cudaHostRegister(*out, gnn_max_u64(bytes, 1), cudaHostRegisterDefault) != cudaSuccess)
+		cudaGetLastError(); /* slower copies, the same bytes */
+out:
+	return rc;
+}
+
+static void free_host(struct gnn_backend *b, void *buffer)
+{
+	(void)b;
+	if (buffer == NULL)
+		return;
+	if (cudaHostUnregister(buffer) != cudaSuccess)
+		cudaGetLastError();
+	gnn_mem_free(buffer);
+}
+
+static int fill(struct gnn_backend *b, float *to, float value, uint64_t count)
+{
+	return gnn_cuda_run_fill(to, value, count, cuda_of(b)->device.compute);
+}
+
+static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *from,
+	uint64_t from_pitch, uint64_t width, uint64_t rows)
+{
+	int rc = GNN_OK;
+
+	if (width > 0 && rows > 0)
+		GNN_TRY_CUDA(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows,
+			cudaMemcpyDefault, cuda_of(b)->device.compute));
+out:
+	return rc;
+}
+
+static int reserve(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes)
+{
+	return gnn_cuda_reserve(&cuda_of(b)->device, kind, bytes);
+}
+
+static int stage(struct gnn_backend *b, enum gnn_stage_kind kind, const void *host, uint64_t bytes,
+	const void **out)
+{
+	return gnn_cuda_stage(&cuda_of(b)->device, kind, host, bytes, out);
+}
+
+static int mark(struct gnn_backend *b, uint64_t *ticket)
+{
+	return gnn_cuda_mark(&cuda_of(b)->device, ticket);
+}
+
+static int wait_ticket(struct gnn_backend *b, uint64_t ticket)
+{
+	struct gnn_cuda *c = cuda_of(b);
+	int rc;
+
+	GNN_TRY(gnn_cuda_wait(&c->device, ticket));
+	if (c->group.broken != NULL && *(volatile uint32_t *)c->group.broken != 0)
+		GNN_FAIL(GNN_EDATA, "topology/out/neighbors: a neighbour outside the %llu "
+			"vertices of the graph", (unsigned long long)c->group.vertices);
+out:
+	return rc;
+}
+
+static int sync_all(struct gnn_backend *b)
+{
+	int rc = GNN_OK;
+
+	GNN_TRY_CUDA(cudaStreamSynchronize(cuda_of(b)->device.compute));
+out:
+	return rc;
+}
+
+static int check_dense(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out)
+{
+	return gnn_cuda_dense_check(&cuda_of(b)->rows.dense, dim_in, dim_out);
+}
+
+static int rows(struct gnn_backend *b, const struct gnn_rows_args *a)
+{
+	return gnn_cuda_rows_run(&cuda_of(b)->rows, a);
+}
+
+static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
+{
+	return gnn_cuda_run_factors(a, cuda_of(b)->device.compute);
+}
+
+static int aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
+{
+	return gnn_cuda_run_aggregate(a, cuda_of(b)->device.compute);
+}
+
+static uint32_t bits_of(uint64_t count)
+{
+	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
+}
+
+static int alloc_group(struct gnn_cuda *c)
+{
+	struct gnn_cuda_group *g = &c->group;
+	struct {
+		void   **block;
+		uint64_t bytes;
+	} wanted[] = {
+		{(void **)&g->key[0], g->entries * 8}, {(void **)&g->key[1], g->entries * 8},
+		{(void **)&g->vertex, g->entries * 8}, {(void **)&g->carry, g->entries * 8},
+		{(void **)&g->first, (g->entries + 1) * 8}, {(void **)&g->src, g->entries * 4},
+		{(void **)&g->head, g->entries}, {(void **)&g->counter, 16},
+	};
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(wanted); i++)
+		GNN_TRY(gnn_cuda_alloc(&c->device, wanted[i].block, wanted[i].bytes));
+	GNN_TRY(gnn_cuda_group_scratch(g, &g->scratch_bytes));
+	GNN_TRY(gnn_cuda_alloc(&c->device, &g->scratch, g->scratch_bytes));
+	GNN_TRY_CUDA(cudaHostAlloc((void **)&g->broken, sizeof(*g->broken), cudaHostAllocMapped));
+	*g->broken = 0;
+out:
+	return rc;
+}
+
+static int prepare(struct gnn_backend *b, const struct gnn_graph_info *info)
+{
+	struct gnn_cuda *c = cuda_of(b);
+
+	free_group(c);
+	c->group = (struct gnn_cuda_group){.vertices = info->vertices,
+		.vertex_bits = bits_of(info->vertices + 1), /* V itself: dropped */
+		.row_bits = bits_of(info->chunk_rows_max) + 1, .entries = info->entries_max,
+		.hub_bits = info->hub_bits, .hub_rank = info->hub_rank};
+	GNN_ASSERT(c->group.vertex_bits + c->group.row_bits <= 64);
+	return alloc_group(c);
+}
+
+static int group(struct gnn_backend *b, const struct gnn_edge_list *l, struct gnn_edge_batch *out)
+{
+	return gnn_cuda_run_group(&cuda_of(b)->group, l, out, cuda_of(b)->device.compute);
+}
+
+static uint64_t peak_bytes(const struct gnn_backend *b)
+{
+	return ((const struct gnn_cuda *)b)->device.peak_bytes;
+}
+
+const struct gnn_backend_ops gnn_backend_cuda = {
+	.name = "cuda",
+	.panel_rows = GNN_CUDA_PANEL_ROWS,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = free_buffer,
+	.alloc_host = alloc_host,
+	.free_host = free_host,
+	.fill = fill,
+	.copy = copy,
+	.reserve = reserve,
+	.stage = stage,
+	.mark = mark,
+	.wait = wait_ticket,
+	.rows = rows,
+	.factors = factors,
+	.aggregate = aggregate,
+	.check_dense = check_dense,
+	.sync = sync_all,
+	.prepare = prepare,
+	.group = group,
+	.peak_bytes = peak_bytes,
+};

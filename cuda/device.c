@@ -1,0 +1,206 @@
+/* cuda/device.c - see device.h. */
+#include "device.h"
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+enum { BLAS_WORK_BYTES = 32 << 20 }; /* what cuBLAS recommends for this architecture */
+
+struct gnn_cuda_block {
+	struct gnn_cuda_block *next;
+	void                  *memory;
+	uint64_t               bytes;
+};
+
+int gnn_cuda_failed(cudaError_t error, const char *what)
+{
+	cudaGetLastError();
+	return gnn_err(GNN_EOS, "CUDA: %s: %s", what, cudaGetErrorString(error));
+}
+
+/* --- memory --- */
+
+int gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes)
+{
+	struct gnn_cuda_block *block = NULL;
+	size_t free_bytes = 0, total_bytes = 0;
+	bool refused;
+	int rc;
+
+	*out = NULL;
+	GNN_NEW(block, GNN_MEM_MISC);
+	refused = gnn_fault_next(GNN_FAULT_ALLOC).action == GNN_FAULT_FAIL;
+	/* A size of 0 gives a valid block too. */
+	if (refused || cudaMalloc(&block->memory, gnn_max_u64(bytes, 1)) != cudaSuccess) {
+		cudaGetLastError();
+		cudaMemGetInfo(&free_bytes, &total_bytes);
+		GNN_FAIL(GNN_EOS, "device memory: %.1f MiB asked, %.1f in use here, %.1f of %.1f "
+			"free", (double)bytes / 1048576.0, (double)d->held_bytes / 1048576.0,
+			(double)free_bytes / 1048576.0, (double)total_bytes / 1048576.0);
+	}
+	block->bytes = bytes;
+	block->next = d->blocks;
+	d->blocks = block;
+	d->held_bytes += bytes;
+	d->peak_bytes = gnn_max_u64(d->peak_bytes, d->held_bytes);
+	*out = block->memory;
+	block = NULL;
+out:
+	gnn_mem_free(block);
+	return rc;
+}
+
+void gnn_cuda_free(struct gnn_cuda_device *d, void *memory)
+{
+	struct gnn_cuda_block **at = &d->blocks, *block;
+
+	if (memory == NULL)
+		return;
+	while (*at != NULL && (*at)->memory != memory)
+		at = &(*at)->next;
+	GNN_ASSERT(*at != NULL);
+	block = *at;
+	*at = block->next;
+	d->held_bytes -= block->bytes;
+	cudaFree(memory); /* waits for the device: it is done between layers only */
+	gnn_mem_free(block);
+}
+
+/* --- staging and tickets --- */
+
+int gnn_cuda_reserve(struct gnn_cuda_device *d, enum gnn_stage_kind kind, uint64_t bytes)
+{
+	struct gnn_cuda_stage *s = &d->stage[kind];
+	int rc = GNN_OK;
+
+	for (int i = 0; i < GNN_CUDA_STAGE_SLOTS && bytes > s->bytes; i++) {
+		gnn_cuda_free(d, s->slot[i]);
+		s->slot[i] = NULL;
+		GNN_TRY(gnn_cuda_alloc(d, &s->slot[i], bytes));
+	}
+	s->bytes = gnn_max_u64(s->bytes, bytes);
+out:
+	return rc;
+}
+
+int gnn_cuda_stage(struct gnn_cuda_device *d, enum gnn_stage_kind kind, const void *host,
+	uint64_t bytes, const void **out)
+{
+	struct gnn_cuda_stage *s = &d->stage[kind];
+	void *slot = s->slot[s->count % GNN_CUDA_STAGE_SLOTS];
+	int rc = GNN_OK;
+
+	GNN_ASSERT(bytes <= s->bytes);
+	/* Who read this slot was issued before the stage in between. */
+	if (s->count > 0)
+		GNN_TRY_CUDA(cudaStreamWaitEvent(d->copy, s->computed, 0));
+	GNN_TRY_CUDA(cudaEventRecord(s->computed, d->compute));
+	if (bytes > 0)
+		GNN_TRY_CUDA(cudaMemcpyAsync(slot, host, bytes, cudaMemcpyHostToDevice, d->copy));
+	GNN_TRY_CUDA(cudaEventRecord(s->copied, d->copy));
+	GNN_TRY_CUDA(cudaStreamWaitEvent(d->compute, s->copied, 0));
+	s->count++;
+	*out = slot;
+out:
+	return rc;
+}
+
+int gnn_cuda_mark(struct gnn_cuda_device *d, uint64_t *ticket)
+{
+	int rc = GNN_OK;
+
+	*ticket = d->ticket_count++;
+	GNN_TRY_CUDA(cudaEventRecord(d->ticket[*ticket % GNN_CUDA_TICKETS], d->compute));
+out:
+	return rc;
+}
+
+int gnn_cuda_wait(struct gnn_cuda_device *d, uint64_t ticket)
+{
+	int rc = GNN_OK;
+
+	/* An older event may have been recorded anew, later in the same order. */
+	GNN_ASSERT(ticket < d->ticket_count && d->ticket_count - ticket <= GNN_CUDA_TICKETS);
+	GNN_TRY_CUDA(cudaEventSynchronize(d->ticket[ticket % GNN_CUDA_TICKETS]));
+out:
+	return rc;
+}
+
+/* --- device --- */
+
+static int find_device(void)
+{
+	int count = 0, driver = 0, runtime = 0;
+	cudaError_t error = cudaGetDeviceCount(&count);
+
+	if (error == cudaSuccess && count > 0)
+		return GNN_OK;
+	cudaGetLastError();
+	cudaDriverGetVersion(&driver);
+	cudaRuntimeGetVersion(&runtime);
+	return gnn_err(GNN_EUNAVAIL, "backend cuda: %s (driver %d.%d, built for %d.%d)",
+		error != cudaSuccess ? cudaGetErrorString(error) : "no device", driver / 1000,
+		driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+}
+
+static int make_events(struct gnn_cuda_device *d)
+{
+	int rc = GNN_OK;
+
+	for (int i = 0; i < GNN_CUDA_TICKETS; i++)
+		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->ticket[i], cudaEventDisableTiming));
+	for (int k = 0; k < GNN_STAGE_KINDS; k++) {
+		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->stage[k].copied, cudaEventDisableTiming));
+		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->stage[k].computed,
+			cudaEventDisableTiming));
+	}
+out:
+	return rc;
+}
+
+int gnn_cuda_device_init(struct gnn_cuda_device *d)
+{
+	int rc;
+
+	*d = (struct gnn_cuda_device){0};
+	GNN_TRY(find_device());
+	GNN_TRY_CUDA(cudaSetDevice(0));
+	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
+	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
+	GNN_TRY(make_events(d));
+	GNN_TRY_BLAS(cublasCreate(&d->blas));
+	GNN_TRY(gnn_cuda_alloc(d, &d->blas_work, BLAS_WORK_BYTES));
+	GNN_TRY_BLAS(cublasSetStream(d->blas, d->compute));
+	GNN_TRY_BLAS(cublasSetWorkspace(d->blas, d->blas_work, BLAS_WORK_BYTES));
+	GNN_TRY_BLAS(cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH));
+out:
+	if (rc < 0)
+		gnn_cuda_device_fini(d);
+	return rc;
+}
+
+void gnn_cuda_device_fini(struct gnn_cuda_device *d)
+{
+	if (d->compute != NULL)
+		cudaStreamSynchronize(d->compute);
+	if (d->copy != NULL)
+		cudaStreamSynchronize(d->copy);
+	if (d->blas != NULL)
+		cublasDestroy(d->blas);
+	while (d->blocks != NULL)
+		gnn_cuda_free(d, d->blocks->memory);
+	for (int i = 0; i < GNN_CUDA_TICKETS; i++)
+		if (d->ticket[i] != NULL)
+			cudaEventDestroy(d->ticket[i]);
+	for (int k = 0; k < GNN_STAGE_KINDS; k++) {
+		if (d->stage[k].copied != NULL)
+			cudaEventDestroy(d->stage[k].copied);
+		if (d->stage[k].computed != NULL)
+			cudaEventDestroy(d->stage[k].computed);
+	}
+	if (d->compute != NULL)
+		cudaStreamDestroy(d->compute);
+	if (d->copy != NULL)
+		cudaStreamDestroy(d->copy);
+	*d = (struct gnn_cuda_device){0};
+}

@@ -1,0 +1,75 @@
+/*
+ * cuda/device.h - one CUDA device as the backend uses it: streams, memory, staging, tickets.
+ *
+ * Flow     backend_cuda.c -> [device] -> CUDA runtime, cuBLAS
+ * Owns     streams, events, the cuBLAS handle and its workspace, every device block
+ * Lends    blocks, until freed; staged ranges, until the next but one stage of their kind
+ * Thread   one caller
+ * Fails    GNN_EUNAVAIL no driver or device; GNN_EOS memory or the runtime refuses
+ *
+ * Two streams: what is staged is copied on one while the other computes. Only cuda/ includes this.
+ */
+#ifndef GNN_CUDA_DEVICE_H
+#define GNN_CUDA_DEVICE_H
+
+#include "gnn_cuda.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+enum { GNN_CUDA_TICKETS = 64, GNN_CUDA_STAGE_SLOTS = 2 };
+
+struct gnn_cuda_block; /* one device allocation */
+
+struct gnn_cuda_stage {
+	void       *slot[GNN_CUDA_STAGE_SLOTS];
+	uint64_t    bytes;
+	uint64_t    count;    /* stages so far */
+	cudaEvent_t copied;   /* the last copy is done */
+	cudaEvent_t computed; /* what was issued before the last stage is done */
+};
+
+struct gnn_cuda_device {
+	cudaStream_t           compute, copy;
+	cublasHandle_t         blas;
+	void                  *blas_work;
+	cudaEvent_t            ticket[GNN_CUDA_TICKETS];
+	uint64_t               ticket_count;
+	struct gnn_cuda_stage  stage[GNN_STAGE_KINDS];
+	struct gnn_cuda_block *blocks;
+	uint64_t               held_bytes, peak_bytes;
+};
+
+/* Sets rc and the text and goes to out: for calls of the runtime and of cuBLAS. */
+#define GNN_TRY_CUDA(call)                                         \
+	do {                                                       \
+		cudaError_t error_ = (call);                       \
+		if (error_ != cudaSuccess) {                       \
+			rc = gnn_cuda_failed(error_, #call);       \
+			goto out;                                  \
+		}                                                  \
+	} while (0)
+
+#define GNN_TRY_BLAS(call)                                                \
+	do {                                                              \
+		cublasStatus_t status_ = (call);                          \
+		if (status_ != CUBLAS_STATUS_SUCCESS)                     \
+			GNN_FAIL(GNN_EOS, "cuBLAS: %s: %s", #call,        \
+				cublasGetStatusString(status_));          \
+	} while (0)
+
+int  gnn_cuda_failed(cudaError_t error, const char *what); /* also clears what is not sticky */
+
+int  gnn_cuda_device_init(struct gnn_cuda_device *d);
+void gnn_cuda_device_fini(struct gnn_cuda_device *d); /* waits for all that was issued */
+
+int  gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes);
+void gnn_cuda_free (struct gnn_cuda_device *d, void *block); /* NULL is fine */
+
+int  gnn_cuda_reserve(struct gnn_cuda_device *d, enum gnn_stage_kind kind, uint64_t bytes);
+int  gnn_cuda_stage  (struct gnn_cuda_device *d, enum gnn_stage_kind kind, const void *host,
+	uint64_t bytes, const void **out);
+int  gnn_cuda_mark   (struct gnn_cuda_device *d, uint64_t *ticket);
+int  gnn_cuda_wait   (struct gnn_cuda_device *d, uint64_t ticket);
+
+#endif
