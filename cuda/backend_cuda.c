@@ -93,6 +93,31 @@ static void free_host(struct gnn_backend *b, void *buffer)
 	gnn_mem_free(buffer);
 }
 
+static int pin(struct gnn_backend *b, const void *host, uint64_t bytes)
+{
+	/* Read-only mappings want the first; drivers without it take the second for others. */
+	static const unsigned flags[] = {cudaHostRegisterReadOnly, cudaHostRegisterDefault};
+	cudaError_t error = cudaSuccess;
+
+	(void)b;
+	for (uint32_t i = 0; i < GNN_COUNT_OF(flags); i++) {
+		error = cudaHostRegister((void *)(uintptr_t)host, bytes, flags[i]);
+		if (error == cudaSuccess)
+			return GNN_OK;
+		cudaGetLastError();
+	}
+	gnn_err(GNN_SKIPPED, "CUDA does not register %.1f MiB of host memory: %s",
+		(double)bytes / 1048576.0, cudaGetErrorString(error));
+	return GNN_SKIPPED;
+}
+
+static void unpin(struct gnn_backend *b, const void *host)
+{
+	(void)b;
+	if (cudaHostUnregister((void *)(uintptr_t)host) != cudaSuccess)
+		cudaGetLastError();
+}
+
 static int fill(struct gnn_backend *b, float *to, float value, uint64_t count)
 {
 	return gnn_cuda_run_fill(to, value, count, cuda_of(b)->device.compute);
@@ -229,6 +254,8 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.free = free_buffer,
 	.alloc_host = alloc_host,
 	.free_host = free_host,
+	.pin = pin,
+	.unpin = unpin,
 	.fill = fill,
 	.copy = copy,
 	.reserve = reserve,

@@ -6,10 +6,14 @@
 #include "io/container_h5.h"
 #include "io/file.h"
 #include "io/store_schema.h"
+#include "io/sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +23,8 @@ struct gnn_container {
 	struct gnn_pub *pub;             /* while writing, else NULL */
 	uint8_t *sealed[GNN_ARRAYS_MAX]; /* while writing: (blocks) 1 when on the disk */
 	struct stat seen;                /* while reading: the file that was opened */
+	void *map;                       /* of the file, or NULL */
+	pthread_mutex_t map_lock;        /* streams of several threads may ask for it */
 };
 
 /* --- layout --- */
@@ -89,6 +95,7 @@ static int new_container(struct gnn_container **out, const struct gnn_container_
 	int rc = GNN_OK;
 
 	GNN_NEW(c, GNN_MEM_MISC);
+	pthread_mutex_init(&c->map_lock, NULL);
 	c->opts = *o;
 	c->opts.path = gnn_mem_text(o->path);
 	c->opts.format = o->format != NULL ? gnn_mem_text(o->format) : NULL;
@@ -417,10 +424,41 @@ const struct gnn_container_opts *gnn_container_options(const struct gnn_containe
 	return &c->opts;
 }
 
+static int map_file(struct gnn_container *c)
+{
+	int fd = gnn_sys_open(c->opts.path, O_RDONLY);
+	void *map;
+
+	if (fd < 0)
+		return gnn_sys_open_failed(GNN_ENOENT, -fd, c->opts.path);
+	map = mmap(NULL, (size_t)c->seen.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	gnn_sys_close(fd);
+	if (map == MAP_FAILED)
+		return gnn_err_sys(GNN_EOS, errno, "%s: cannot be mapped", c->opts.path);
+	c->map = map;
+	return gnn_container_check_same(c);
+}
+
+int gnn_container_map(struct gnn_container *c, const char **base, uint64_t *bytes)
+{
+	int rc = GNN_OK;
+
+	pthread_mutex_lock(&c->map_lock);
+	if (c->map == NULL)
+		rc = map_file(c);
+	pthread_mutex_unlock(&c->map_lock);
+	*base = c->map;
+	*bytes = (uint64_t)c->seen.st_size;
+	return rc;
+}
+
 void gnn_container_close(struct gnn_container *c)
 {
 	if (c == NULL)
 		return;
+	if (c->map != NULL)
+		munmap(c->map, (size_t)c->seen.st_size);
+	pthread_mutex_destroy(&c->map_lock);
 	gnn_pub_abort(c->pub);
 	gnn_layout_fini(&c->layout);
 	for (uint32_t i = 0; i < GNN_ARRAYS_MAX; i++)

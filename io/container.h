@@ -85,6 +85,9 @@ const struct gnn_container_opts *gnn_container_options(const struct gnn_containe
 /* GNN_EDATA when the path no longer names the file that was opened. */
 int gnn_container_check_same(const struct gnn_container *c);
 
+/* The whole file mapped read-only, made when first asked for and lent until close. */
+int gnn_container_map(struct gnn_container *c, const char **base, uint64_t *bytes);
+
 /* Aborts what is being written (temporary removed); closes what is read. NULL is fine. */
 void gnn_container_close(struct gnn_container *c);
 

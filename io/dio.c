@@ -178,7 +178,7 @@ int gnn_dio_open(struct gnn_dio **out, const struct gnn_dio_opts *o)
 	int rc;
 
 	*out = NULL;
-	GNN_ASSERT(depth <= DEPTH_MAX && o->engine <= GNN_DIO_NULL);
+	GNN_ASSERT(depth <= DEPTH_MAX && o->engine <= GNN_DIO_MAP);
 	GNN_TRY(gnn_mem_new(&block, 1, sizeof(*d) + depth * sizeof(d->pieces[0]), GNN_MEM_IO));
 	d = block;
 	d->fd = -1;
@@ -196,7 +196,7 @@ int gnn_dio_open(struct gnn_dio **out, const struct gnn_dio_opts *o)
 	}
 	GNN_TRY(open_file(d, o->mode));
 	GNN_TRY(look_at_file(d, o->mode));
-	GNN_TRY(choose_engine(d, o->engine));
+	GNN_TRY(choose_engine(d, o->engine == GNN_DIO_MAP ? GNN_DIO_AUTO : o->engine));
 	*out = d;
 	d = NULL;
 out:

@@ -19,7 +19,8 @@
 #include "base/err.h"
 
 enum gnn_dio_mode { GNN_DIO_READ, GNN_DIO_WRITE }; /* WRITE: an existing file, read and write */
-enum gnn_dio_engine { GNN_DIO_AUTO, GNN_DIO_URING, GNN_DIO_PREAD, GNN_DIO_NULL };
+/* MAP is for streams of stores, which then lend the page cache; a dio handle takes it as AUTO. */
+enum gnn_dio_engine { GNN_DIO_AUTO, GNN_DIO_URING, GNN_DIO_PREAD, GNN_DIO_NULL, GNN_DIO_MAP };
 
 struct gnn_dio; /* an open file */
 

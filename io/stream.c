@@ -25,6 +25,7 @@ struct gnn_stream {
 	uint64_t piece_count;
 	uint64_t asked;  /* pieces submitted so far */
 	uint64_t handed; /* pieces given to the consumer so far */
+	const char *map; /* of the file with GNN_DIO_MAP, which pieces point into; else NULL */
 	const uint64_t *sums;
 	XXH3_state_t *hash; /* of the block that is passing */
 
@@ -57,9 +58,14 @@ static uint64_t bytes_of_buffer(const struct gnn_stream_opts *o)
 	return gnn_align_up(piece, GNN_PAGE_BYTES) + (even ? 0 : GNN_PAGE_BYTES);
 }
 
+static bool is_mapped(const struct gnn_stream_opts *o)
+{
+	return gnn_container_options(o->container)->engine == GNN_DIO_MAP;
+}
+
 uint64_t gnn_stream_buffer_bytes(const struct gnn_stream_opts *o)
 {
-	return o->bytes == 0 ? 0 : count_buffers(o) * bytes_of_buffer(o);
+	return o->bytes == 0 || is_mapped(o) ? 0 : count_buffers(o) * bytes_of_buffer(o);
 }
 
 /* --- open and close --- */
@@ -73,8 +79,10 @@ static int make_buffers(struct gnn_stream *s)
 	GNN_NEW_ARRAY(s->coming, s->buffer_count, GNN_MEM_IO);
 	GNN_NEW_ARRAY(s->idle, s->buffer_count, GNN_MEM_IO);
 	for (uint32_t i = 0; i < s->buffer_count; i++) {
-		GNN_TRY(gnn_mem_pages(&pages, bytes_of_buffer(&s->o), GNN_MEM_IO));
-		s->buffers[i].pages = pages;
+		if (!is_mapped(&s->o)) {
+			GNN_TRY(gnn_mem_pages(&pages, bytes_of_buffer(&s->o), GNN_MEM_IO));
+			s->buffers[i].pages = pages;
+		}
 		s->idle[s->idle_count++] = &s->buffers[i];
 	}
 out:
@@ -93,7 +101,10 @@ static int open_file(struct gnn_stream *s)
 	uint64_t unused;
 	int rc = GNN_OK;
 
-	GNN_TRY(gnn_dio_open(&s->dio, &dio));
+	if (is_mapped(&s->o))
+		GNN_TRY(gnn_container_map(s->o.container, &s->map, &unused));
+	else
+		GNN_TRY(gnn_dio_open(&s->dio, &dio));
 	GNN_TRY(gnn_container_check_same(s->o.container));
 	GNN_TRY(gnn_container_checksums(s->o.container, s->o.array, &s->sums, &unused));
 out:
@@ -172,10 +183,10 @@ static int ask(struct gnn_stream *s, struct buffer *b)
 	uint64_t bytes = gnn_min_u64(s->o.piece_bytes, s->o.bytes - from_start);
 	uint64_t page = gnn_align_down(first, GNN_PAGE_BYTES);
 
-	b->piece.data = b->pages + (first - page);
+	b->piece.data = s->map != NULL ? s->map + first : b->pages + (first - page);
 	b->piece.first_byte = s->o.first_byte + from_start;
 	b->piece.bytes = bytes;
-	b->filled = false;
+	b->filled = s->map != NULL;
 	b->request = (struct gnn_dio_request){
 		.offset = page,
 		.bytes = gnn_align_up(first + bytes, GNN_PAGE_BYTES) - page,
@@ -185,7 +196,7 @@ static int ask(struct gnn_stream *s, struct buffer *b)
 	};
 	s->coming[s->asked % s->buffer_count] = b;
 	s->asked++;
-	return gnn_dio_submit(s->dio, &b->request);
+	return b->filled ? GNN_OK : gnn_dio_submit(s->dio, &b->request);
 }
 
 static int read_ahead(struct gnn_stream *s)
@@ -294,6 +305,8 @@ void gnn_stream_cancel(struct gnn_stream *s)
 
 uint64_t gnn_stream_read_bytes(const struct gnn_stream *s)
 {
+	if (s->map != NULL)
+		return gnn_min_u64(s->handed * s->o.piece_bytes, s->o.bytes);
 	return s->dio != NULL ? gnn_dio_read_bytes(s->dio) : 0;
 }
 

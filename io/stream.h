@@ -7,7 +7,7 @@
  * Thread   next by one thread; put and cancel by any thread
  * Fails    GNN_EIO, GNN_EDATA (checksum: names file, array, block, byte offset, found, wanted)
  *
- * A piece is read straight into its page-aligned buffer, without the page cache. With verify,
+ * With GNN_DIO_MAP pieces point into the mapped file and take no memory. Else a piece is read straight into its page-aligned buffer, without the page cache. With verify,
  * whole blocks inside the range are hashed as they pass, in order, and compared.
  */
 #ifndef GNN_IO_STREAM_H

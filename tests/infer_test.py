@@ -166,7 +166,7 @@ class Infer(unittest.TestCase):
             first, _ = self.infer()
             for options in ([['--chunk-bytes', c] for c in ('1', '70K', '100K', '64M')] +
                             [['--threads', t] for t in '1238'] +
-                            [['--io', e] for e in ('uring', 'pread')] +
+                            [['--io', e] for e in ('uring', 'pread', 'map')] +
                             [['--queue-depth', d] for d in '27'] +
                             [['--verify-reads', v] for v in ('on', 'off')]):
                 with self.subTest(arch=arch, options=options):

@@ -31,7 +31,7 @@ enum gnn_command_id {
 enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 96 };
 
 /* Values of choices. Those of other modules' enums are equal to them; src/cmd/cmd.h asserts it. */
-enum gnn_opt_io     { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD };
+enum gnn_opt_io     { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_IO_MAP = 4 };
 enum gnn_opt_auto   { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
 enum gnn_opt_layout   { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
 enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
@@ -61,7 +61,7 @@ struct gnn_config {
 	uint64_t    seed;
 	uint64_t    host_memory;  /* bytes; main fills in what is free for auto */
 	const char *scratch;      /* NULL: beside the output */
-	int         io;           /* enum gnn_dio_engine: auto, uring, pread */
+	int         io;           /* enum gnn_dio_engine: auto, uring, pread, map */
 	int         verify_reads; /* enum gnn_opt_auto */
 	int         progress;     /* GNN_OPT_AUTO or GNN_OPT_OFF */
 	const char *metrics, *trace;

@@ -17,10 +17,11 @@ static const struct gnn_choice io_choices[] = {
 	{"auto", GNN_OPT_IO_AUTO, "io_uring where the kernel allows it, else pread"},
 	{"uring", GNN_OPT_IO_URING, "io_uring, or exit 69"},
 	{"pread", GNN_OPT_IO_PREAD, "a pool of threads that read"},
+	{"map", GNN_OPT_IO_MAP, "infer maps the store: for tmpfs, or one in the page cache"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice verify_choices[] = {
-	{"auto", GNN_OPT_AUTO, "on for files on disk"},
+	{"auto", GNN_OPT_AUTO, "on for files on disk, off for mapped ones"},
 	{"on", GNN_OPT_ON, NULL},
 	{"off", GNN_OPT_OFF, NULL},
 	{NULL, 0, NULL},

@@ -129,6 +129,13 @@ static int check_paths(const struct gnn_config *c)
 	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
 }
 
+static bool is_verified(const struct gnn_config *c)
+{
+	if (c->verify_reads == GNN_OPT_AUTO)
+		return c->io != GNN_OPT_IO_MAP;
+	return c->verify_reads == GNN_OPT_ON;
+}
+
 int gnn_cmd_infer(const struct gnn_config *c)
 {
 	struct gnn_backend *backend = NULL;
@@ -150,7 +157,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
 		.backend = backend, .out_path = c->out, .chunk_bytes = c->chunk_bytes,
 		.queue_depth = (uint32_t)c->queue_depth,
-		.verify_reads = c->verify_reads != GNN_OPT_OFF, .predict = c->predict,
+		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
 		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance}, &report));
 	if (c->json)

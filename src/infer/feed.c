@@ -421,6 +421,9 @@ void gnn_feed_stop(struct gnn_feed *f)
 		gnn_err_save(&first, GNN_OK);
 		gnn_queue_cancel(f->ready);
 		gnn_queue_cancel(f->idle);
+		if (f->features != NULL)
+			gnn_stream_cancel(f->features);
+		gnn_stream_cancel(f->neighbors);
 		gnn_stage_join(&f->stage);
 		gnn_err_restore(&first);
 	}

@@ -2,6 +2,7 @@
 #include "infer/infer.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "infer/layer_run.h"
 #include "infer/result.h"
@@ -28,6 +29,7 @@ struct run {
 	float                       *input;    /* of the next layer, until that layer takes it */
 	float                       *finished; /* (finish_rows, widest output) */
 	float                       *host;     /* the same rows in host memory */
+	const char                  *pinned;   /* the mapped store, or NULL */
 	uint64_t                     stream_start_ns;
 };
 
@@ -105,6 +107,27 @@ out:
 	return rc;
 }
 
+/* A mapped store is copied from where it lies, without a bounce. */
+static int pin_store(struct run *r)
+{
+	struct gnn_backend *b = r->o->backend;
+	const char *base;
+	uint64_t bytes;
+	int rc = GNN_OK;
+
+	if (r->o->engine != GNN_DIO_MAP)
+		return GNN_OK;
+	GNN_TRY(gnn_container_map(r->o->store->container, &base, &bytes));
+	GNN_TRY(b->ops->pin(b, base, bytes));
+	if (rc == GNN_OK)
+		r->pinned = base;
+	else
+		gnn_log(GNN_LOG_WARN, "infer", "%s: copies go through a buffer", gnn_err_text());
+	rc = GNN_OK;
+out:
+	return rc;
+}
+
 static int open_run(struct run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
@@ -115,6 +138,7 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_degrees_load(&r->degrees, o->store, o->verify_reads));
 	r->report->read_bytes += r->degrees->read_bytes;
 	GNN_TRY(gnn_degrees_mirror(r->degrees, o->backend));
+	GNN_TRY(pin_store(r));
 	GNN_TRY(gnn_plan_make(&r->plan, o, r->degrees));
 	GNN_TRY(check_dense(o));
 	GNN_TRY(reserve(r));
@@ -318,6 +342,8 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 	report->peak_host_bytes = peak_rss_bytes();
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
 out:
+	if (r.pinned != NULL)
+		o->backend->ops->unpin(o->backend, r.pinned);
 	o->backend->ops->free(o->backend, r.input);
 	o->backend->ops->free(o->backend, r.finished);
 	if (!o->backend->ops->unified)

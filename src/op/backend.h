@@ -98,6 +98,12 @@ struct gnn_backend_ops {
 	/* Host memory that copies fast to and from the backend. */
 	int  (*alloc_host)(struct gnn_backend *b, void **out, uint64_t bytes);
 	void (*free_host)(struct gnn_backend *b, void *buffer);
+	/*
+	 * Host memory that others own made as fast as alloc_host's, for reading; 0 or GNN_SKIPPED
+	 * when the system refuses, with the reason as text: copies are slower then.
+	 */
+	int  (*pin)(struct gnn_backend *b, const void *host, uint64_t bytes);
+	void (*unpin)(struct gnn_backend *b, const void *host);
 	/* Sets `count` floats to `value`. */
 	int  (*fill)(struct gnn_backend *b, float *to, float value, uint64_t count);
 	/* Between host and backend or within it; `pitch` and `width` in bytes. */

@@ -109,6 +109,20 @@ static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *
 	return GNN_OK;
 }
 
+static int pin(struct gnn_backend *b, const void *host, uint64_t bytes)
+{
+	(void)b;
+	(void)host;
+	(void)bytes;
+	return GNN_OK;
+}
+
+static void unpin(struct gnn_backend *b, const void *host)
+{
+	(void)b;
+	(void)host;
+}
+
 static int reserve(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes)
 {
 	(void)b;
@@ -182,6 +196,8 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.free = free_buffer,
 	.alloc_host = alloc,
 	.free_host = free_buffer,
+	.pin = pin,
+	.unpin = unpin,
 	.fill = fill,
 	.copy = copy,
 	.reserve = reserve,
