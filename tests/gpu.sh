@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# What a machine with a GPU is for: builds with CUDA, holds the backend against its CPU twin, runs
+# the reference cases on it, looks with compute-sanitizer, and times inference from memory.
+#
+# usage: tests/gpu.sh [OUT] [STEP ...]    steps: build twin cases bits sanitize time (default: all)
+#
+# OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+out=${1:-/tmp/gnnrun-gpu}
+shift || true
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize time)
+build=build-gpu
+python=${PYTHON:-python3}
+mkdir -p "$out"
+failed=0
+
+step() { echo; echo "== $* ($(date +%T))"; }
+must() { "$@" || { echo "FAILED: $*"; failed=1; }; }
+
+build() {
+	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
+	cmake --build $build --target gnnrun cuda_twin_test >"$out/build.log" 2>&1 ||
+		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
+}
+
+twin() { must $build/tests/cuda_twin_test; }
+
+cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
+
+bits() {
+	local dir=/dev/shm/gnnrun-bits
+	mkdir -p $dir
+	$build/gnnrun generate rmat $dir/g.h5 --scale 16 --edge-factor 16 --feat-dim 100
+	for arch in gcn sage gin gat; do
+		$build/gnnrun model $dir/m.safetensors --seeded $arch --dims 100,64,40
+		local first=
+		for o in "" "--chunk-bytes 1" "--chunk-bytes 64M" "--io map" "--io pread" "" \
+			"--queue-depth 2"; do
+			# shellcheck disable=SC2086
+			must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors \
+				--out $dir/e.h5 --backend cuda $o >"$out/bits.log"
+			must $build/gnnrun export $dir/e.h5 $dir/e.npy
+			sum=$(sha256sum <$dir/e.npy)
+			[ -n "$first" ] || first=$sum
+			[ "$sum" = "$first" ] || { echo "FAILED: $arch, other bits with '$o'"; failed=1; }
+		done
+		echo "$arch: equal bits"
+	done
+	rm -rf $dir
+}
+
+sanitize() {
+	for tool in memcheck racecheck initcheck; do
+		must compute-sanitizer --tool $tool --error-exitcode 1 $build/tests/cuda_twin_test \
+			--gtest_filter='-*Past2To31*:*SumsMaxima*' >"$out/$tool.log" 2>&1
+		tail -3 "$out/$tool.log"
+	done
+}
+
+time_one() { # name, generator options, model dims, repeats
+	local dir=/dev/shm/gnnrun-time name=$1 generate=$2 dims=$3 repeats=$4
+	mkdir -p $dir
+	# shellcheck disable=SC2086
+	must $build/gnnrun generate rmat $dir/g.h5 $generate >"$out/generate.log"
+	must $build/gnnrun model $dir/m.safetensors --seeded gcn --dims "$dims"
+	for i in $(seq "$repeats"); do
+		must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors --out $dir/e.h5 \
+			--backend cuda --io map --chunk-bytes "${CHUNK:-64M}" --json \
+			--trace "$out/$name.trace.json" >"$out/$name.$i.json"
+		"$python" -c "
+import json, sys
+r = json.load(open('$out/$name.$i.json'))
+g = r['feature_bytes'] / 1e9
+print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = {g / r[\"feature_s\"]:.1f} GB/s, '
+      f'start-up {r[\"startup_s\"]:.2f} s, stream {r[\"stream_s\"]:.2f} s, '
+      f'device {r[\"peak_device_bytes\"] / 1e9:.1f} GB')"
+	done
+	rm -rf $dir
+}
+
+time() {
+	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 3
+	time_one narrow "--scale 22 --edge-factor 15 --feat-dim 128" 128,64 3
+}
+
+nvidia-smi --query-gpu=name,memory.total --format=csv,noheader || true
+for s in "${steps[@]}"; do
+	step "$s"
+	"$s"
+done
+echo
+[ $failed -eq 0 ] && echo "all passed" || echo "something failed"
+exit $failed
