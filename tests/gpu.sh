@@ -16,21 +16,21 @@ python=${PYTHON:-python3}
 mkdir -p "$out"
 failed=0
 
-step() { echo; echo "== $* ($(date +%T))"; }
+say() { echo; echo "== $* ($(date +%T))"; }
 must() { "$@" || { echo "FAILED: $*"; failed=1; }; }
 
-build() {
+step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
 	cmake --build $build --target gnnrun cuda_twin_test >"$out/build.log" 2>&1 ||
 		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
 }
 
-twin() { must $build/tests/cuda_twin_test; }
+step_twin() { must $build/tests/cuda_twin_test; }
 
-cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
+step_cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
 
-bits() {
+step_bits() {
 	local dir=/dev/shm/gnnrun-bits
 	mkdir -p $dir
 	$build/gnnrun generate rmat $dir/g.h5 --scale 16 --edge-factor 16 --feat-dim 100
@@ -52,7 +52,7 @@ bits() {
 	rm -rf $dir
 }
 
-sanitize() {
+step_sanitize() {
 	for tool in memcheck racecheck initcheck; do
 		must compute-sanitizer --tool $tool --error-exitcode 1 $build/tests/cuda_twin_test \
 			--gtest_filter='-*Past2To31*:*SumsMaxima*' >"$out/$tool.log" 2>&1
@@ -81,15 +81,15 @@ print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = {g / r[\"fea
 	rm -rf $dir
 }
 
-time() {
+step_time() {
 	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 3
 	time_one narrow "--scale 22 --edge-factor 15 --feat-dim 128" 128,64 3
 }
 
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader || true
 for s in "${steps[@]}"; do
-	step "$s"
-	"$s"
+	say "$s"
+	"step_$s"
 done
 echo
 [ $failed -eq 0 ] && echo "all passed" || echo "something failed"
