@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/queue.h"
 #include "base/stage.h"
+#include "base/trace.h"
 #include "io/stream.h"
 
 #include <string.h>
@@ -326,8 +327,12 @@ static int run(void *arg)
 	uint64_t vertices = f->o.store->vertices;
 	int rc = GNN_OK;
 
-	for (gnn_vid v = 0; v < vertices && rc == GNN_OK; v += f->o.chunk_rows)
+	for (gnn_vid v = 0; v < vertices && rc == GNN_OK; v += f->o.chunk_rows) {
+		uint64_t span = gnn_trace_begin();
+
 		rc = feed_chunk(f, v, gnn_min_u64(f->o.chunk_rows, vertices - v));
+		gnn_trace_end(span, "chunk");
+	}
 	if (rc == GNN_OK && f->edge_cursor != f->o.store->edges)
 		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu edges",
 			(unsigned long long)f->edge_cursor,

@@ -4,11 +4,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
+#include "base/progress.h"
+#include "base/trace.h"
 #include "infer/layer_run.h"
 #include "infer/result.h"
 #include "infer/score.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -30,6 +34,8 @@ struct run {
 	float                       *finished; /* (finish_rows, widest output) */
 	float                       *host;     /* the same rows in host memory */
 	const char                  *pinned;   /* the mapped store, or NULL */
+	struct gnn_progress         *progress; /* of the layer at work: rows streamed, then finished */
+	uint64_t                     row_bytes; /* of features in the store */
 	uint64_t                     stream_start_ns;
 };
 
@@ -183,11 +189,16 @@ static int absorb(struct run *r, struct gnn_feed *feed, enum gnn_pass pass, stru
 {
 	struct gnn_backend *b = r->o->backend;
 	uint32_t last = (f->first + f->count) % GNN_IN_FLIGHT_MAX;
+	uint64_t span = gnn_trace_begin();
 	int rc;
 
 	f->work[last] = work;
 	f->count++;
 	rc = gnn_layer_run_absorb(&r->layer, pass, work);
+	gnn_trace_end(span, "absorb");
+	if (work->first)
+		gnn_progress_add(r->progress, work->rows, work->features != NULL ?
+			work->rows * r->row_bytes : 0);
 	if (b->ops->mark(b, &f->ticket[last]) < 0 && rc == GNN_OK)
 		rc = GNN_EOS;
 	if (rc == GNN_OK && f->count == r->plan.in_flight)
@@ -269,6 +280,7 @@ static int seal_layer(struct run *r, uint32_t l)
 	}
 	for (gnn_vid v = 0; v < vertices; v += r->plan.finish_rows) {
 		uint64_t rows = gnn_min_u64(r->plan.finish_rows, vertices - v);
+		uint64_t span = gnn_trace_begin();
 
 		GNN_TRY(gnn_layer_run_finish(&r->layer, v, rows, r->finished));
 		if (!last)
@@ -277,8 +289,49 @@ static int seal_layer(struct run *r, uint32_t l)
 		GNN_TRY(gnn_result_rows(r->result, l, rows, r->host));
 		if (last && r->score != NULL)
 			GNN_TRY(gnn_score_rows(r->score, v, rows, r->host));
+		gnn_trace_end(span, "finish");
+		gnn_progress_add(r->progress, rows, 0);
 	}
 out:
+	return rc;
+}
+
+static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
+{
+	struct gnn_json *line = gnn_metrics_begin("layer");
+
+	if (line == NULL)
+		return;
+	gnn_json_u64(line, "index", l + 1);
+	gnn_json_text(line, "plan", lr->plan);
+	gnn_json_text(line, "message_order", lr->message_order);
+	gnn_json_u64(line, "message_dim", lr->message_dim);
+	gnn_json_real(line, "wall_s", lr->wall_s);
+	gnn_json_u64(line, "read_bytes", lr->read_bytes);
+	gnn_json_u64(line, "messages", lr->messages);
+	gnn_metrics_end(line);
+}
+
+static int run_passes(struct run *r, uint32_t l)
+{
+	bool scores = gnn_layer_run_needs_scores(&r->layer);
+	uint64_t passes = scores ? 3 : 2; /* the last one finishes */
+	char what[32];
+	int rc;
+
+	snprintf(what, sizeof(what), "layer %u", l + 1);
+	r->progress = gnn_progress_begin(what, "rows", passes * r->o->store->vertices);
+	if (l == 0)
+		r->stream_start_ns = gnn_clock_ns();
+	if (scores)
+		GNN_TRY(stream(r, l, GNN_PASS_SCORES));
+	GNN_TRY(stream(r, l, GNN_PASS_COMBINE));
+	if (l == 0)
+		r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
+	GNN_TRY(seal_layer(r, l));
+out:
+	gnn_progress_end(r->progress);
+	r->progress = NULL;
 	return rc;
 }
 
@@ -293,17 +346,11 @@ static int run_layer(struct run *r, uint32_t l)
 	lr->message_order = c->transform_first ? "transform-first" : "aggregate-first";
 	lr->message_dim = c->width;
 	GNN_TRY(begin_layer(r, l));
-	if (l == 0)
-		r->stream_start_ns = gnn_clock_ns();
-	if (gnn_layer_run_needs_scores(&r->layer))
-		GNN_TRY(stream(r, l, GNN_PASS_SCORES));
-	GNN_TRY(stream(r, l, GNN_PASS_COMBINE));
-	if (l == 0)
-		r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
-	GNN_TRY(seal_layer(r, l));
+	GNN_TRY(run_passes(r, l));
 	lr->messages = r->layer.messages;
 	lr->wall_s = gnn_clock_s_since(start_ns);
 	r->report->read_bytes += lr->read_bytes;
+	report_layer(lr, l);
 out:
 	gnn_layer_run_fini(&r->layer);
 	return rc;
@@ -333,6 +380,7 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 	*report = (struct gnn_infer_report){.layer_count = gnn_model_layers(o->model)};
 	GNN_TRY(open_run(&r));
 	report->feature_bytes = o->store->features->bytes;
+	r.row_bytes = o->store->features->cols * gnn_dtype_bytes(o->store->features->dtype);
 	for (uint32_t l = 0; l < r.plan.layer_count; l++)
 		GNN_TRY(run_layer(&r, l));
 	GNN_TRY(publish(&r));
