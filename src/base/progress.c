@@ -21,10 +21,11 @@
 #define LINE_SHARE    0.05 /* of the whole */
 #define SMOOTHING     2.0  /* time over which rates are averaged */
 
-enum { TEXT_BYTES = 192 };
+enum { TEXT_BYTES = 192, NAME_BYTES = 24 };
 
 struct gnn_progress {
-	const char *what, *unit;
+	char what[NAME_BYTES];
+	const char *unit;
 	uint64_t total;
 	bool terminal;
 	atomic_uint_fast64_t items, bytes; /* partners: add, and the watching thread */
@@ -172,7 +173,7 @@ struct gnn_progress *gnn_progress_begin(const char *what, const char *unit, uint
 	if (gnn_mem_new(&block, 1, sizeof(*p), GNN_MEM_MISC) < 0)
 		return NULL;
 	p = block;
-	p->what = what;
+	snprintf(p->what, sizeof(p->what), "%s", what);
 	p->unit = unit;
 	p->total = total;
 	p->terminal = gnn_log_on_terminal();

@@ -21,7 +21,7 @@ GNN_BEGIN_DECLS
 
 void gnn_progress_enable(bool on); /* --progress; off until called */
 
-/* `what` is done in `total` items of `unit` ("rows"); both are literals. total 0: unknown. */
+/* `what` (copied) is done in `total` items of `unit`, a literal ("rows"). total 0: unknown. */
 struct gnn_progress *gnn_progress_begin(const char *what, const char *unit, uint64_t total);
 void gnn_progress_add(struct gnn_progress *p, uint64_t items, uint64_t bytes); /* NULL is fine */
 void gnn_progress_end(struct gnn_progress *p);                                 /* NULL is fine */

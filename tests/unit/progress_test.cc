@@ -37,7 +37,9 @@ TEST_F(ProgressTest, InAFileALineComesAfterTwoSecondsAndFivePercent)
 	gnn_progress_enable(true);
 	::testing::internal::CaptureStderr();
 	const uint64_t start = gnn_clock_ns();
-	struct gnn_progress *p = gnn_progress_begin("layer 1", "rows", 200);
+	char name[] = "layer 1";
+	struct gnn_progress *p = gnn_progress_begin(name, "rows", 200);
+	name[0] = '!'; // it was copied
 	ASSERT_NE(p, nullptr);
 	for (int i = 0; i < 35; i++) {
 		gnn_progress_add(p, 4, 4000);
