@@ -54,7 +54,8 @@ struct shares {
  */
 static struct shares share(const struct gnn_builder_opts *o, uint64_t all)
 {
-	uint64_t writers = (o->weighted ? WRITERS_WEIGHTED : WRITERS) * (uint64_t)GNN_ARRAY_WRITER_BYTES;
+	uint64_t writers =
+		(o->weighted ? WRITERS_WEIGHTED : WRITERS) * (uint64_t)GNN_ARRAY_WRITER_BYTES;
 	struct shares s = {.ids = all / 8};
 
 	s.work = gnn_max_u64(gnn_extsort_memory_max(o->threads, o->weighted),

@@ -44,6 +44,7 @@ struct gnn_edges_opts {
 	uint32_t weight_column;          /* of text, from 1; 0: none */
 	uint64_t id_limit;               /* ids at and over it are refused; 0: none */
 	uint32_t threads;
+	uint64_t memory_bytes;           /* of the whole import; 0: enough */
 };
 
 GNN_BEGIN_DECLS

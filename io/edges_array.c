@@ -13,7 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EDGES_A_BLOCK = 256 << 10, EDGES_A_PIECE = 2048, DEPTH = 3 };
+enum {
+	EDGES_A_BLOCK = 256 << 10,
+	EDGES_A_BLOCK_MIN = 16 << 10,
+	MEMORY_AN_EDGE = 512, /* of the whole import: eight times what an edge of a block takes */
+	EDGES_A_PIECE = 2048,
+	DEPTH = 3,
+};
 
 struct array_source {
 	struct gnn_edge_source base;
@@ -24,7 +30,8 @@ struct array_source {
 	bool apart;
 	bool finished;
 	uint64_t edges;
-	uint64_t *src, *dst; /* (EDGES_A_BLOCK) */
+	uint64_t block_edges;
+	uint64_t *src, *dst; /* (block_edges) */
 };
 
 /* The place of the first bad id of a block: 2 x edge + end; UINT64_MAX: none. */
@@ -161,7 +168,7 @@ static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
 {
 	struct array_source *s = (struct array_source *)base;
 	uint64_t size = gnn_num_bytes(s->array[0]->head.type);
-	uint64_t n = gnn_min_u64(EDGES_A_BLOCK, s->edges - s->base.counts.edges), have;
+	uint64_t n = gnn_min_u64(s->block_edges, s->edges - s->base.counts.edges), have;
 	bad_place bad;
 	int rc = GNN_OK;
 
@@ -230,13 +237,13 @@ static int open_streams(struct array_source *s, const struct gnn_ndarray_opts *a
 		GNN_TRY(gnn_ndarray_skip(s->array[1], s->edges));
 	}
 	o.bytes = s->edges * size * (s->apart ? 1 : 2);
-	o.block_bytes = EDGES_A_BLOCK * size * (s->apart ? 1 : 2);
+	o.block_bytes = s->block_edges * size * (s->apart ? 1 : 2);
 	for (int i = 0; i <= s->apart && s->edges > 0; i++) {
 		o.input = s->array[i]->input;
 		GNN_TRY(gnn_ahead_open(&s->ahead[i], &o));
 	}
-	GNN_TRY(gnn_mem_pages((void **)&s->src, EDGES_A_BLOCK * sizeof(*s->src), GNN_MEM_IO));
-	GNN_TRY(gnn_mem_pages((void **)&s->dst, EDGES_A_BLOCK * sizeof(*s->dst), GNN_MEM_IO));
+	GNN_TRY(gnn_mem_pages((void **)&s->src, s->block_edges * sizeof(*s->src), GNN_MEM_IO));
+	GNN_TRY(gnn_mem_pages((void **)&s->dst, s->block_edges * sizeof(*s->dst), GNN_MEM_IO));
 out:
 	return rc;
 }
@@ -252,6 +259,10 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 	GNN_NEW(s, GNN_MEM_IO);
 	s->base = (struct gnn_edge_source){.next = next_batch, .close = close_array};
 	s->opts = *o;
+	s->block_edges = EDGES_A_BLOCK;
+	if (o->memory_bytes != 0)
+		s->block_edges = gnn_max_u64(gnn_min_u64(o->memory_bytes / MEMORY_AN_EDGE,
+			EDGES_A_BLOCK), EDGES_A_BLOCK_MIN);
 	if (s->opts.id_limit == 0)
 		s->opts.id_limit = UINT64_MAX;
 	GNN_TRY(gnn_ndarray_open(&s->array[0], &array));

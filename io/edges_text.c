@@ -11,6 +11,8 @@
 
 enum {
 	BLOCK_BYTES = 4 << 20,
+	BLOCK_BYTES_MIN = 256 << 10,
+	MEMORY_SHARE = 32,   /* a block is this part of the memory; all there is, eight blocks */
 	DEPTH = 3,
 	SLICES_A_THREAD = 4, /* so that a thread that is held up does not hold up all */
 	SLICE_BYTES_MIN = 32 << 10,
@@ -31,6 +33,7 @@ struct text_source {
 	struct gnn_edge_source base;
 	struct gnn_edges_opts opts;
 	struct gnn_line_rules rules;
+	uint64_t block_bytes;
 	struct gnn_input *input;
 	struct gnn_ahead *ahead;
 	struct gnn_block *block;
@@ -246,7 +249,7 @@ static int take_memory(struct text_source *t)
 	int rc = GNN_OK;
 
 	t->slices_max = t->opts.threads * SLICES_A_THREAD;
-	edges_max = BLOCK_BYTES / EDGE_BYTES_MIN + t->slices_max;
+	edges_max = t->block_bytes / EDGE_BYTES_MIN + t->slices_max;
 	GNN_NEW_ARRAY(t->slice, t->slices_max, GNN_MEM_IO);
 	GNN_TRY(gnn_mem_pages((void **)&t->src, edges_max * sizeof(*t->src), GNN_MEM_IO));
 	GNN_TRY(gnn_mem_pages((void **)&t->dst, edges_max * sizeof(*t->dst), GNN_MEM_IO));
@@ -260,7 +263,6 @@ out:
 int gnn_edges_text_open(struct gnn_edge_source **out, const struct gnn_edges_opts *o)
 {
 	struct gnn_ahead_opts ahead = {
-		.block_bytes = BLOCK_BYTES,
 		.bytes = GNN_INPUT_UNKNOWN,
 		.depth = DEPTH,
 		.lines = true,
@@ -279,10 +281,15 @@ int gnn_edges_text_open(struct gnn_edge_source **out, const struct gnn_edges_opt
 		.columns_max = o->weight_column == 0 ? 2 : o->weight_column,
 		.id_limit = o->id_limit == 0 ? UINT64_MAX : o->id_limit,
 	};
+	t->block_bytes = BLOCK_BYTES;
+	if (o->memory_bytes != 0)
+		t->block_bytes = gnn_max_u64(gnn_min_u64(o->memory_bytes / MEMORY_SHARE,
+			BLOCK_BYTES), BLOCK_BYTES_MIN);
 	GNN_TRY(take_memory(t));
 	GNN_TRY(gnn_input_open(&t->input, &(struct gnn_input_opts){
 		.path = o->path, .member = o->member, .record = o->record}));
 	ahead.input = t->input;
+	ahead.block_bytes = t->block_bytes;
 	GNN_TRY(gnn_ahead_open(&t->ahead, &ahead));
 	*out = &t->base;
 	t = NULL;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { RESERVE_BYTES = 16 << 20 };
+enum { RESERVE_BYTES = 16 << 20 }; /* for labels, splits, conversion of features */
 
 struct import {
 	const struct gnn_import_opts *o;
@@ -56,7 +56,8 @@ static int open_edges(struct import *m)
 	GNN_TRY(gnn_edges_open(&m->edges, &(struct gnn_edges_opts){
 		.path = p->path, .member = member_of(p), .record = record_of(m, "edges", p->path),
 		.layout = m->o->edge_layout, .weight_column = m->o->weight_column,
-		.id_limit = m->o->remap ? 0 : m->data.vertices, .threads = m->o->threads}));
+		.id_limit = m->o->remap ? 0 : m->data.vertices, .threads = m->o->threads,
+		.memory_bytes = m->o->memory_bytes}));
 	p = &m->data.weights;
 	if (p->path[0] == '\0')
 		goto out;
@@ -82,7 +83,7 @@ static int open_parts(struct import *m)
 		GNN_TRY(gnn_matrix_open(&m->features, &(struct gnn_rows_opts){
 			.path = p->path, .member = member_of(p), .raw = p->raw, .rows = p->rows,
 			.cols = p->cols, .type = p->type, .target = m->o->feature_dtype,
-			.memory_bytes = m->o->memory_bytes / 4,
+			.memory_bytes = m->o->memory_bytes / 8,
 			.record = record_of(m, "features", p->path)}, m->o->normalize_row));
 	p = &m->data.labels;
 	if (p->path[0] != '\0')
@@ -101,7 +102,7 @@ static int create_builder(struct import *m)
 	uint64_t taken;
 
 	gnn_mem_stats(&mem);
-	taken = mem.held_bytes + RESERVE_BYTES;
+	taken = mem.held_bytes + gnn_min_u64(RESERVE_BYTES, o->memory_bytes / 8);
 	return gnn_builder_create(&m->builder, &(struct gnn_builder_opts){
 		.out_path = o->out_path, .scratch = o->scratch, .threads = o->threads,
 		.memory_bytes = o->memory_bytes - gnn_min_u64(taken, o->memory_bytes),

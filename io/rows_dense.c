@@ -59,6 +59,31 @@ out:
 	return rc;
 }
 
+/* At the first row, not at open: until then the memory is of use to the sorting of edges. */
+static int take_window(struct dense *d)
+{
+	uint64_t memory = d->opts.memory_bytes != 0 ? d->opts.memory_bytes : WINDOW_BYTES;
+	int rc = GNN_OK;
+
+	d->window_max = gnn_min_u64(gnn_max_u64(memory / row_bytes(d), 1), d->base.rows);
+	GNN_TRY(gnn_mem_pages((void **)&d->window, d->window_max * row_bytes(d), GNN_MEM_IO));
+	if (gnn_input_seekable(d->array->input)) {
+		GNN_TRY(gnn_mem_pages((void **)&d->column, d->window_max * d->size, GNN_MEM_IO));
+		goto out;
+	}
+	rc = gnn_mem_pages((void **)&d->whole, d->base.rows * row_bytes(d), GNN_MEM_IO);
+	if (rc < 0) {
+		gnn_err_place(rc,
+			"%s: compressed and in Fortran order, so it is held in memory whole "
+			"(decompressed it would not be)",
+			d->array->name);
+		goto out;
+	}
+	GNN_TRY(gnn_ndarray_read(d->array, d->whole, d->base.rows * d->base.cols));
+out:
+	return rc;
+}
+
 /* The next `rows` rows in C order, of the file's type. */
 static int fetch(struct dense *d, uint64_t rows, char *to)
 {
@@ -69,6 +94,8 @@ static int fetch(struct dense *d, uint64_t rows, char *to)
 		d->done += rows;
 		goto out;
 	}
+	if (d->window == NULL)
+		GNN_TRY(take_window(d));
 	while (rows > 0) {
 		uint64_t in = d->done - d->window_first, n;
 
@@ -154,30 +181,6 @@ static int take_shape(struct dense *d)
 	return GNN_OK;
 }
 
-static int take_window(struct dense *d)
-{
-	uint64_t memory = d->opts.memory_bytes != 0 ? d->opts.memory_bytes : WINDOW_BYTES;
-	int rc = GNN_OK;
-
-	d->window_max = gnn_min_u64(gnn_max_u64(memory / row_bytes(d), 1), d->base.rows);
-	GNN_TRY(gnn_mem_pages((void **)&d->window, d->window_max * row_bytes(d), GNN_MEM_IO));
-	if (gnn_input_seekable(d->array->input)) {
-		GNN_TRY(gnn_mem_pages((void **)&d->column, d->window_max * d->size, GNN_MEM_IO));
-		goto out;
-	}
-	rc = gnn_mem_pages((void **)&d->whole, d->base.rows * row_bytes(d), GNN_MEM_IO);
-	if (rc < 0) {
-		gnn_err_place(rc,
-			"%s: compressed and in Fortran order, so it is held in memory whole "
-			"(decompressed it would not be)",
-			d->array->name);
-		goto out;
-	}
-	GNN_TRY(gnn_ndarray_read(d->array, d->whole, d->base.rows * d->base.cols));
-out:
-	return rc;
-}
-
 int gnn_rows_dense_open(struct gnn_rows_source **out, const struct gnn_rows_opts *o)
 {
 	struct dense *d = NULL;
@@ -197,8 +200,6 @@ int gnn_rows_dense_open(struct gnn_rows_source **out, const struct gnn_rows_opts
 	d->base.dtype = gnn_rows_dtype(d->type, o->target, &d->as_is);
 	d->base.read = read_dense;
 	d->base.close = close_dense;
-	if (d->columnwise)
-		GNN_TRY(take_window(d));
 	if (!d->as_is)
 		GNN_TRY(gnn_mem_new((void **)&d->stage, gnn_max_u64(STAGE_BYTES, row_bytes(d)), 1,
 			GNN_MEM_IO));

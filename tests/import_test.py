@@ -285,7 +285,8 @@ class Edges(ImportTest):
                 ('0 1\n\n-1 2', (), "e.txt:3: '-1'"), ('+1 2', (), "'+1'"), ('1.0 2', (), "'1.0'"),
                 ('NaN 2', (), "'NaN'"), ('1 ' + '9' * 21, (), "too large"), ('1,,2', (), 'empty'),
                 ('1', (), 'one column'), ('2 0 # x', (), "'#' in column 3"),
-                ('0 1 .5\n', (), '--weight-column 3'), ('0 1\n', ('--weight-column', 3), '2 columns'),
+                ('0 1 .5\n', (), '--weight-column 3'),
+                ('0 1\n', ('--weight-column', 3), '2 columns'),
                 ('% bip unweighted\n1 1\n', (), 'bipartite'),
                 ('281474976710656 0\n', (), '--remap'),
                 ('', (), 'without vertices'), ('# only\n', (), 'without vertices')):
@@ -410,8 +411,9 @@ class Parts(ImportTest):
 
     def test_labels(self):
         want = np.array([2, -1, 0, 1])
-        for array in (want, want.astype('i1'), want.astype('>i4'), want[:, None],
-                      np.where(want < 0, np.nan, want), np.where(want < 0, np.nan, want).astype('f4')):
+        nan = np.where(want < 0, np.nan, want)
+        for array in (want, want.astype('i1'), want.astype('>i4'), want[:, None], nan,
+                      nan.astype('f4')):
             self.write('d/label.npy', array)
             report, arrays, _ = self.load(self.path('d'))
             np.testing.assert_array_equal(arrays['labels'], want)
@@ -439,9 +441,11 @@ class Parts(ImportTest):
 
     def test_labels_that_look_wrong_are_said(self):
         self.write('d/label.npy', np.array([3] * 90 + [0] * 10))
-        self.assertIn('last 10 rows of the labels are all 0', self.load(self.path('d'))[0]['warnings'][0])
+        report, _, _ = self.load(self.path('d'))
+        self.assertIn('last 10 rows of the labels are all 0', report['warnings'][0])
         self.write('d/label.npy', np.array([1, 255, 3, 4], np.uint8))
-        self.assertIn('1 labels are 255', self.load(self.path('d'))[0]['warnings'][0])
+        report, _, _ = self.load(self.path('d'))
+        self.assertIn('1 labels are 255', report['warnings'][0])
         self.write('d/label.npy', np.array([1, -1, -1, 4]))
         self.write('d/train_idx.txt', '0\n1\n')
         report, _, _ = self.load(self.path('d'))
@@ -540,13 +544,14 @@ class Program(ImportTest):
             os.remove(self.path('bad.h5'))
 
     def test_more_edges_than_memory(self):
-        r = np.random.default_rng(3)
-        edges = r.integers(0, 1000, (2, 1500000), dtype=np.int32)
-        path = self.write('e.npy', edges)
-        report, arrays, _ = self.load(path, '--host-memory', '32M')
-        self.same(arrays, topology(*edges))
-        self.assertGreater(report['scratch_bytes'], 0)
-        self.assertLess(report['peak_host_bytes'], 80 << 20)
+        edges = np.random.default_rng(3).integers(0, 200000, (2, 1500000), dtype=np.int32)
+        want = topology(*edges)
+        text = '\n'.join(f'{a} {b}' for a, b in edges.T.tolist())
+        for path in (self.write('e.npy', edges), self.write('e.txt', text)):
+            report, arrays, _ = self.load(path, '--host-memory', '32M')
+            self.same(arrays, want)
+            self.assertGreater(report['scratch_bytes'], 0)
+            self.assertLess(report['peak_host_bytes'], 80 << 20)
 
 
 if __name__ == '__main__':

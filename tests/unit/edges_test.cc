@@ -206,6 +206,7 @@ TEST_F(EdgesTest, ManyBlocksKeepOrderAndLines)
 	}
 	for (uint32_t threads : {1u, 2u, 5u}) {
 		o.threads = threads;
+		o.memory_bytes = threads == 5 ? 1 << 20 : 0; // blocks of 256 KiB
 		ASSERT_EQ(text(data), GNN_EOF) << gnn_err_text();
 		EXPECT_TRUE(edges == want);
 		EXPECT_EQ(counts.lines, line);
