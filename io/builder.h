@@ -53,6 +53,7 @@ struct gnn_builder_parts {
 	struct gnn_rows_source *labels;
 	const uint64_t         *split[3];     /* rows; with remap mapped by the caller */
 	uint64_t                split_count[3];
+	struct gnn_rows_source *split_source[3]; /* in their place: u64, one column */
 	const char             *provenance;   /* JSON */
 	/* NULL, or asked for the provenance when features and labels have been read to the end. */
 	int                   (*provenance_at_end)(void *with, const char **json);

@@ -295,6 +295,14 @@ const struct gnn_option *gnn_option_find(const char *name, size_t len,
 	return o;
 }
 
+bool gnn_option_given(const struct gnn_config *c, const char *name)
+{
+	const struct gnn_option *o = find_plain(name, strlen(name), c->command);
+
+	GNN_ASSERT(o != NULL);
+	return c->origin[o - options].source != GNN_FROM_DEFAULT;
+}
+
 static const char *nearest_name(const char *name, enum gnn_command_id command)
 {
 	const char *words[GNN_COUNT_OF(options)];

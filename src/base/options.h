@@ -82,6 +82,9 @@ bool gnn_option_taken_by(const struct gnn_option *o, enum gnn_command_id command
 const struct gnn_option *gnn_option_find(const char *name, size_t len,
 	enum gnn_command_id command, bool *negated);
 
+/* Whether an option of the command in hand was given, on the command line or in the file. */
+bool gnn_option_given(const struct gnn_config *c, const char *name);
+
 /* Says that the command takes no such option: whose it is, or which is nearest. */
 int gnn_option_unknown(int status, const char *dashes, const char *name,
 	enum gnn_command_id command, const struct gnn_command *commands);

@@ -21,7 +21,7 @@ static const struct gnn_gen_kind *const kinds[] = {&gnn_gen_rmat, &gnn_gen_sbm, 
  */
 static double noise_for_60_percent(uint64_t feat_dim, uint64_t classes)
 {
-	double d2 = fmax(0.128, 1.37 * log2((double)classes) - 1.40);
+	double d2 = fmax(0.128, 1.37 * log2((double)gnn_max_u64(classes, 1)) - 1.40);
 
 	return round(1000.0 * sqrt((double)feat_dim / d2)) / 1000.0;
 }
@@ -30,8 +30,6 @@ static int check(const struct gnn_gen_opts *o)
 {
 	if (o->vertices == 0)
 		return gnn_err(GNN_ECONFIG, "generate: a graph needs at least one vertex");
-	if (o->classes == 0 || o->feat_dim == 0)
-		return gnn_err(GNN_ECONFIG, "generate: --classes and --feat-dim are at least 1");
 	if (o->communities > o->vertices)
 		return gnn_err(GNN_ECONFIG, "generate: %llu communities in %llu vertices",
 			(unsigned long long)o->communities, (unsigned long long)o->vertices);
@@ -76,7 +74,7 @@ int gnn_gen_init(struct gnn_gen *g, const struct gnn_gen_opts *o)
 		GNN_FAIL(GNN_EUSAGE, "generate: no kind of graph is called %s; there are rmat, "
 			"sbm and power", o->kind);
 	if (g->o.communities == 0)
-		g->o.communities = gnn_min_u64(o->classes, o->vertices);
+		g->o.communities = gnn_min_u64(gnn_max_u64(o->classes, 1), o->vertices);
 	GNN_TRY(check(&g->o));
 	if (isnan(g->o.noise))
 		g->o.noise = noise_for_60_percent(o->feat_dim, o->classes);
@@ -115,7 +113,7 @@ uint64_t gnn_gen_label(const struct gnn_gen *g, gnn_vid v)
 {
 	gnn_vid place = g->o.shuffle ? gnn_shuffle_unmap(&g->id, v) : v;
 
-	return g->kind->group(g, place) % g->o.classes;
+	return g->kind->group(g, place) % gnn_max_u64(g->o.classes, 1);
 }
 
 uint32_t gnn_gen_split(const struct gnn_gen *g, gnn_vid v)

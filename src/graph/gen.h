@@ -44,10 +44,10 @@ enum gnn_gen_stream {
 struct gnn_gen_opts {
 	const char    *kind;        /* "rmat", "sbm", "power" */
 	uint64_t       vertices, edges;
-	uint64_t       classes;     /* at least 1 */
+	uint64_t       classes;     /* 0: no labels, all vertices alike */
 	uint64_t       communities; /* sbm; 0: as many as classes */
 	double         mixing;      /* sbm: share of the edges that leave their community */
-	uint64_t       feat_dim;
+	uint64_t       feat_dim;    /* 0: no features */
 	enum gnn_dtype dtype;       /* f32 f16 bf16 u8 */
 	double         noise;       /* beside a centre of +-1; NaN: see gen.c */
 	uint64_t       train_count; /* 0: 60 % */

@@ -287,9 +287,6 @@ TEST_F(GenTest, RecipesThatContradictThemselvesAreRefused)
 	SetUp();
 	o.dtype = GNN_I64;
 	refused("not i64");
-	SetUp();
-	o.classes = 0;
-	refused("--classes");
 }
 
 } // namespace
