@@ -1,10 +1,11 @@
 /* io/safetensors.c - see safetensors.h. */
 #include "io/safetensors.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "io/file.h"
 
-#include <cjson/cJSON.h>
+#include <cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,8 +186,13 @@ static int load_header(struct gnn_safetensors *s, uint64_t *data)
 	GNN_TRY(read_length(s, &length));
 	GNN_NEW_ARRAY(text, length + 1, GNN_MEM_MODEL);
 	GNN_TRY(gnn_file_pread(s->file, text, length, LENGTH_BYTES));
+	gnn_err_clear();
 	if (text[0] == '{')
 		s->header = cJSON_ParseWithLengthOpts(text, length + 1, &end, true);
+	if (s->header == NULL && gnn_err_text()[0] != '\0') { /* an allocation failed */
+		rc = GNN_EOS;
+		goto out;
+	}
 	if (s->header == NULL)
 		GNN_FAIL(GNN_EDATA, "%s: the header is not JSON: stopped at byte %lld of %llu",
 			gnn_file_path(s->file), end != NULL ? (long long)(end - text) : 0LL,
@@ -282,6 +288,7 @@ int gnn_safetensors_open(struct gnn_safetensors **out, const char *path)
 	int rc;
 
 	*out = NULL;
+	gnn_json_use_budget();
 	GNN_NEW(s, GNN_MEM_MODEL);
 	GNN_TRY(gnn_file_open(&s->file, path));
 	GNN_TRY(load_header(s, &data));
@@ -484,12 +491,14 @@ out:
 
 int gnn_safetensors_write(const char *path, const struct gnn_tensors_out *content)
 {
-	cJSON *root = cJSON_CreateObject();
 	struct gnn_pub *pub = NULL;
 	uint64_t length, padded, data_bytes;
 	char *text = NULL;
+	cJSON *root;
 	int rc;
 
+	gnn_json_use_budget();
+	root = cJSON_CreateObject();
 	GNN_TRY(build_header(root, content, &data_bytes));
 	text = cJSON_PrintUnformatted(root);
 	if (text == NULL)

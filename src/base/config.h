@@ -104,6 +104,9 @@ struct gnn_config {
 	bool        predict, save_layers;
 	struct gnn_text_list model_set; /* "key=value" each */
 
+	/* model: a seeded one is made when `seeded` names an architecture. */
+	const char *seeded, *dims, *heads; /* lists as given: "64,32,8" */
+
 	struct gnn_origin origin[GNN_OPTIONS_MAX]; /* by row of the option table */
 	struct gnn_text  *text_;                   /* what the file's values point into */
 };

@@ -68,6 +68,13 @@ static const struct gnn_choice order_choices[] = {
 	{"aggregate-first", 2, "messages as wide as the layer's input"},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice seeded_choices[] = {
+	{"gcn", 0, NULL},
+	{"sage", 0, NULL},
+	{"gin", 0, NULL},
+	{"gat", 0, NULL},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice fanout_choices[] = {
 	{"all", GNN_OPT_FANOUT_ALL, "every in-edge"},
 	{NULL, 0, NULL},
@@ -168,11 +175,19 @@ static const struct gnn_option options[] = {
 
 	{ROW("model", PATH, MODEL, INFER), FIELD(model), .wanted = "FILE",
 		.help = "Weights in safetensors, with the keys of PyG or DGL"},
+	{ROW("seeded", WORD, MODEL, MODEL), FIELD(seeded), .choices = seeded_choices,
+		.help = "Write a model of seeded weights instead, to run before any is trained"},
+	{ROW("dims", TEXT, MODEL, MODEL), FIELD(dims), .wanted = "LIST",
+		.help = "Widths of a seeded model: features, each layer; of each head for gat"},
+	{ROW("heads", TEXT, MODEL, MODEL), FIELD(heads), .wanted = "LIST",
+		.help = "Heads of a seeded gat, one number a layer; 1 each when not given"},
 	{ROW("model-set", LIST, MODEL, INFER | MODEL), FIELD(model_set), .wanted = "KEY=VALUE",
 		.help = "What the weights cannot say, such as library=pyg; repeatable"},
 
 	{ROW("out", PATH, OUTPUT, INFER), FIELD(out), .wanted = "FILE",
 		.help = "Result: embeddings of every vertex in import order"},
+	{ROW("out", PATH, OUTPUT, MODEL), FIELD(out), .wanted = "FILE",
+		.help = "The seeded model"},
 	{ROW("predict", FLAG, OUTPUT, INFER), FIELD(predict), .preset = "off",
 		.help = "Also write /prediction, the class of each vertex"},
 	{ROW("save-layers", FLAG, OUTPUT, INFER), FIELD(save_layers), .preset = "off",
@@ -193,7 +208,7 @@ static const struct gnn_option options[] = {
 		.max = 256, .wanted = "N", .help = "Chunks read ahead"},
 	{ROW("plan", CHOICE, RUN, INFER), FIELD(plan), .preset = "auto",
 		.choices = plan_choices, .help = "Where the states of a layer live"},
-	{ROW("message-order", CHOICE, RUN, INFER), FIELD(message_order), .preset = "auto",
+	{ROW("message-order", CHOICE, RUN, INFER | MODEL), FIELD(message_order), .preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
 
 	{ROW("backend", WORD, MACHINE, ALL), FIELD(backend), .preset = "auto",

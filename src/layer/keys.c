@@ -140,13 +140,11 @@ struct list {
 	uint32_t left_out;
 };
 
-static void add_name(struct list *l, const char *name, const char *why)
+static void add_item(struct list *l, const char *item)
 {
 	size_t used = strlen(l->text), room = sizeof(l->text) - used;
-	int need = snprintf(l->text + used, room, *why != '\0' ? "%s%s (%s)" : "%s%s",
-		used > 0 ? ", " : "", name, why);
 
-	if (need < 0 || (size_t)need >= room) {
+	if (snprintf(l->text + used, room, "%s%s", used > 0 ? ", " : "", item) >= (int)room) {
 		l->text[used] = '\0';
 		l->left_out++;
 	}
@@ -159,17 +157,40 @@ static int fail_with(const struct list *l, const char *what)
 	return gnn_err(GNN_ECONFIG, "%s: %s", what, l->text);
 }
 
+/* What the i-th tensor would take, once: with the number of tensors that do. */
+static void add_unsupported(struct list *l, const struct gnn_weight *w, uint32_t count, uint32_t i)
+{
+	uint32_t alike = 0, before = 0;
+	char item[LISTED_MAX / 2];
+
+	for (uint32_t k = 0; k < count; k++) {
+		bool same = w[k].role == GNN_ROLE_UNSUPPORTED &&
+			strcmp(w[k].meaning, w[i].meaning) == 0;
+
+		alike += same;
+		before += same && k < i;
+	}
+	if (before > 0)
+		return;
+	if (alike > 1)
+		snprintf(item, sizeof(item), "%s (%.100s and %u more)", w[i].meaning,
+			w[i].tensor->name, alike - 1);
+	else
+		snprintf(item, sizeof(item), "%s (%.100s)", w[i].meaning, w[i].tensor->name);
+	add_item(l, item);
+}
+
 static int check_roles(const struct gnn_weight *w, uint32_t count)
 {
 	struct list unknown = {0}, unsupported = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (w[i].role == GNN_ROLE_UNSUPPORTED)
-			add_name(&unsupported, w[i].tensor->name, w[i].meaning);
+			add_unsupported(&unsupported, w, count, i);
 		if (w[i].role == GNN_ROLE_UNKNOWN)
-			add_name(&unknown, w[i].tensor->name, "");
+			add_item(&unknown, w[i].tensor->name);
 	}
-	if (unsupported.text[0] != '\0' || unsupported.left_out > 0)
+	if (unsupported.text[0] != '\0')
 		return fail_with(&unsupported, "not supported");
 	if (unknown.text[0] != '\0' || unknown.left_out > 0)
 		return fail_with(&unknown, "tensors that are not understood");
@@ -228,7 +249,7 @@ static int check_stems(const struct gnn_weight *w, uint32_t count)
 		return GNN_OK;
 	for (uint32_t i = 0; i < count; i++)
 		if (!same_stem(&w[i], &w[best]))
-			add_name(&others, w[i].tensor->name, "");
+			add_item(&others, w[i].tensor->name);
 	return fail_with(&others, "tensors that belong to no layer");
 }
 

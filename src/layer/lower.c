@@ -21,8 +21,7 @@ const float *gnn_lower_data(const struct gnn_lowering *l, enum gnn_role role, ui
 	return w != NULL ? w->data : NULL;
 }
 
-/* "[64, 1433]" */
-static void shape_text(const struct gnn_tensor *t, char *to, size_t size)
+const char *gnn_lower_shape_text(const struct gnn_tensor *t, char *to, size_t size)
 {
 	size_t used = (size_t)snprintf(to, size, "[");
 
@@ -31,6 +30,7 @@ static void shape_text(const struct gnn_tensor *t, char *to, size_t size)
 			(unsigned long long)t->shape[d]);
 	if (used < size)
 		snprintf(to + used, size - used, "]");
+	return to;
 }
 
 int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols)
@@ -44,8 +44,8 @@ int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols)
 		*cols = (uint32_t)t->shape[1];
 		return GNN_OK;
 	}
-	shape_text(t, shape, sizeof(shape));
-	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted a matrix", t->name, shape);
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted a matrix", t->name,
+		gnn_lower_shape_text(t, shape, sizeof(shape)));
 }
 
 int gnn_lower_vector_of(const struct gnn_weight *w, uint32_t count)
@@ -54,8 +54,8 @@ int gnn_lower_vector_of(const struct gnn_weight *w, uint32_t count)
 
 	if (w == NULL || (w->tensor->rank == 1 && w->tensor->shape[0] == count))
 		return GNN_OK;
-	shape_text(w->tensor, shape, sizeof(shape));
-	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u]", w->tensor->name, shape, count);
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u]", w->tensor->name,
+		gnn_lower_shape_text(w->tensor, shape, sizeof(shape)), count);
 }
 
 int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols)
@@ -65,9 +65,8 @@ int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols
 	if (w == NULL || (w->tensor->rank == 2 && w->tensor->shape[0] == rows &&
 				 w->tensor->shape[1] == cols))
 		return GNN_OK;
-	shape_text(w->tensor, shape, sizeof(shape));
-	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u, %u]", w->tensor->name, shape,
-		rows, cols);
+	return gnn_err(GNN_ECONFIG, "tensor %s is %s, wanted [%u, %u]", w->tensor->name,
+		gnn_lower_shape_text(w->tensor, shape, sizeof(shape)), rows, cols);
 }
 
 int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,

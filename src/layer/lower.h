@@ -41,6 +41,9 @@ const struct gnn_weight *gnn_lower_find(const struct gnn_lowering *l, enum gnn_r
 /* Its data, or NULL. */
 const float *gnn_lower_data(const struct gnn_lowering *l, enum gnn_role role, uint32_t item);
 
+/* "[64, 1433]", cut when it does not fit. */
+const char *gnn_lower_shape_text(const struct gnn_tensor *t, char *to, size_t size);
+
 /* A matrix of any shape with sides of 1 to 2^24, told as (rows, cols). */
 int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols);
 /* The exact shape wanted; w may be NULL, which is fine. */

@@ -55,8 +55,8 @@ static void ask_mlp_activation(struct gnn_model *m)
 		between->choice != GNN_ACT_RELU &&
 		!gnn_settings_told(&m->set, GNN_SET_MLP_ACTIVATION))
 		snprintf(m->missing, sizeof(m->missing), "%s=%s (the layers' is %s)",
-			gnn_setting_name(GNN_SET_MLP_ACTIVATION),
-			gnn_setting_choices(GNN_SET_MLP_ACTIVATION), between->text);
+			gnn_settings_name(GNN_SET_MLP_ACTIVATION),
+			gnn_settings_choices(GNN_SET_MLP_ACTIVATION), between->text);
 }
 
 static int check_list(const struct gnn_model *m, enum gnn_setting which)
@@ -65,7 +65,7 @@ static int check_list(const struct gnn_model *m, enum gnn_setting which)
 
 	if (gnn_settings_told(&m->set, which) && v->list_count != m->layers)
 		return gnn_err(GNN_ECONFIG, "%s=%s: wanted one for each of %u layers",
-			gnn_setting_name(which), v->text, m->layers);
+			gnn_settings_name(which), v->text, m->layers);
 	return GNN_OK;
 }
 
@@ -135,6 +135,34 @@ out:
 	return rc;
 }
 
+/* What the tensors said about heads, in the words of the settings. */
+static void note_heads(struct gnn_model *m)
+{
+	char heads[GNN_SETTING_TEXT_MAX] = "", concat[GNN_SETTING_TEXT_MAX] = "";
+	enum gnn_setting_source source = GNN_TOLD_KEYS;
+	size_t used = 0;
+
+	for (uint32_t l = 0; l < m->layers; l++) {
+		const struct gnn_conv *c = &m->conv[l];
+		bool said = false, whole;
+
+		for (uint32_t i = 0; i < m->weight_count; i++)
+			said |= m->weight[i].layer == l && m->weight[i].role == GNN_ROLE_BIAS;
+		if (!said && c->heads > 1)
+			source = GNN_TOLD_DEFAULT;
+		/* With one head the two are the same: what holds by default is shown. */
+		whole = c->heads > 1 ? c->dim_out == c->width : l + 1 < m->layers;
+		concat[2 * l] = whole ? '1' : '0';
+		concat[2 * l + 1] = l + 1 < m->layers ? ',' : '\0';
+		if (used < sizeof(heads))
+			used += (size_t)snprintf(heads + used, sizeof(heads) - used, "%s%u",
+				l > 0 ? "," : "", c->heads);
+	}
+	if (used < sizeof(heads))
+		gnn_settings_offer(&m->set, GNN_SET_HEADS, heads, GNN_TOLD_KEYS);
+	gnn_settings_offer(&m->set, GNN_SET_CONCAT, concat, source);
+}
+
 static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 {
 	int rc;
@@ -154,6 +182,8 @@ static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 	GNN_NEW_ARRAY(m->conv, m->layers, GNN_MEM_MODEL);
 	for (uint32_t l = 0; l < m->layers; l++)
 		GNN_TRY(lower_layer(m, l));
+	if (m->variant->arch == GNN_ARCH_GAT)
+		note_heads(m);
 out:
 	return rc;
 }

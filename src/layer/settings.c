@@ -1,8 +1,9 @@
 /* layer/settings.c - see settings.h. */
 #include "layer/settings.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include "base/nearest.h"
+#include "base/units.h"
+
 #include <string.h>
 
 enum kind { CHOICE, COUNT, COUNTS, FLAGS, NUMBER };
@@ -62,17 +63,17 @@ static const char *const library_names[] = {
 	[GNN_LIBRARY_PYG] = "pyg", [GNN_LIBRARY_DGL] = "dgl",
 };
 
-const char *gnn_setting_name(enum gnn_setting which)
+const char *gnn_settings_name(enum gnn_setting which)
 {
 	return rows[which].name;
 }
 
-const char *gnn_setting_choices(enum gnn_setting which)
+const char *gnn_settings_choices(enum gnn_setting which)
 {
 	return rows[which].choices;
 }
 
-const char *gnn_setting_source_name(enum gnn_setting_source source)
+const char *gnn_settings_source(enum gnn_setting_source source)
 {
 	return source_names[source];
 }
@@ -102,91 +103,56 @@ static bool parse_choice(const char *choices, const char *text, uint32_t *place)
 	}
 }
 
-/* A number of at most 9 digits at *at, which is moved behind it. */
-static bool parse_digits(const char **at, uint32_t *out)
+bool gnn_settings_parse_list(const char *text, uint32_t min, uint32_t max, uint32_t *list,
+	uint32_t *count)
 {
-	size_t digits = strspn(*at, "0123456789");
+	uint64_t value;
 
-	*out = 0;
-	if (digits == 0 || digits > 9)
-		return false;
-	for (; digits > 0; digits--, (*at)++)
-		*out = *out * 10 + (uint32_t)(**at - '0');
-	return true;
-}
+	for (*count = 0; *count < GNN_SETTING_LIST_MAX; text++) {
+		size_t digits = strcspn(text, ",");
+		char item[16] = "";
 
-/* "8,1", each within [min, max]. */
-static bool parse_list(struct gnn_setting_value *v, uint32_t min, uint32_t max)
-{
-	const char *at = v->text;
-
-	for (v->list_count = 0; v->list_count < GNN_SETTING_LIST_MAX; at++) {
-		uint32_t *item = &v->list[v->list_count++];
-
-		if (!parse_digits(&at, item) || *item < min || *item > max)
+		if (digits >= sizeof(item))
 			return false;
-		if (*at != ',')
-			return *at == '\0';
+		memcpy(item, text, digits);
+		if (!gnn_units_parse_count(item, &value) || value < min || value > max)
+			return false;
+		list[(*count)++] = (uint32_t)value;
+		text += digits;
+		if (*text == '\0')
+			return true;
 	}
 	return false;
 }
 
 static bool parse_value(const struct row *row, struct gnn_setting_value *v)
 {
-	const char *at = v->text;
-	char *end;
-
 	switch (row->kind) {
 	case CHOICE:
 		return parse_choice(row->choices, v->text, &v->choice);
 	case COUNT:
-		return parse_digits(&at, &v->choice) && *at == '\0' && v->choice > 0;
+		if (!gnn_settings_parse_list(v->text, 1, UINT32_MAX, v->list, &v->list_count))
+			return false;
+		v->choice = v->list[0];
+		return v->list_count == 1;
 	case COUNTS:
-		return parse_list(v, 1, 1 << 16);
+		return gnn_settings_parse_list(v->text, 1, 1 << 16, v->list, &v->list_count);
 	case FLAGS:
-		return parse_list(v, 0, 1);
+		return gnn_settings_parse_list(v->text, 0, 1, v->list, &v->list_count);
 	case NUMBER:
-		v->number = strtod(v->text, &end);
-		return end != v->text && *end == '\0' && isfinite(v->number);
+		return gnn_units_parse_real(v->text, &v->number);
 	}
 	return false;
 }
 
-/* Edit distance of two short names, with one row of the table. */
-static uint32_t distance(const char *a, const char *b)
-{
-	uint32_t line[64], above, left;
-	size_t m = strlen(a), n = strnlen(b, GNN_COUNT_OF(line) - 1);
-
-	for (size_t j = 0; j <= n; j++)
-		line[j] = (uint32_t)j;
-	for (size_t i = 1; i <= m; i++) {
-		above = line[0];
-		line[0] = (uint32_t)i;
-		for (size_t j = 1; j <= n; j++) {
-			left = above + (a[i - 1] != b[j - 1]);
-			above = line[j];
-			line[j] = (uint32_t)gnn_min_u64(left,
-				gnn_min_u64(above, line[j - 1]) + 1);
-		}
-	}
-	return line[n];
-}
-
 static int unknown_key(const char *key)
 {
-	uint32_t best = 0, least = UINT32_MAX;
+	const char *names[GNN_SETTING_COUNT];
 
-	for (uint32_t i = 0; i < GNN_SETTING_COUNT; i++) {
-		uint32_t d = distance(rows[i].name, key);
-
-		if (d < least) {
-			least = d;
-			best = i;
-		}
-	}
+	for (uint32_t i = 0; i < GNN_SETTING_COUNT; i++)
+		names[i] = rows[i].name;
 	return gnn_err(GNN_ECONFIG, "model setting %.60s is unknown, the nearest is %s", key,
-		rows[best].name);
+		gnn_nearest(key, names, GNN_SETTING_COUNT));
 }
 
 static int tell(struct gnn_settings *s, const char *key, const char *text,

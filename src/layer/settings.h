@@ -76,9 +76,13 @@ bool gnn_settings_told(const struct gnn_settings *s, enum gnn_setting which);
 /* Defaults of what applies to the architecture; GNN_ECONFIG when something told does not. */
 int gnn_settings_finish(struct gnn_settings *s, enum gnn_arch arch, enum gnn_library library);
 
-const char *gnn_setting_name   (enum gnn_setting which);  /* "gnnrun.library" ... */
-const char *gnn_setting_choices(enum gnn_setting which);  /* "pyg|dgl" ... */
-const char *gnn_setting_source_name(enum gnn_setting_source source);
+/* "8,1", each from min to max; at most GNN_SETTING_LIST_MAX. */
+bool gnn_settings_parse_list(const char *text, uint32_t min, uint32_t max, uint32_t *list,
+	uint32_t *count);
+
+const char *gnn_settings_name   (enum gnn_setting which);  /* "gnnrun.library" ... */
+const char *gnn_settings_choices(enum gnn_setting which);  /* "pyg|dgl" ... */
+const char *gnn_settings_source(enum gnn_setting_source source);
 const char *gnn_arch_name   (enum gnn_arch arch);
 const char *gnn_library_name(enum gnn_library library);
 

@@ -112,7 +112,7 @@ static int explain_no_variant(const struct gnn_model *m)
 	roles_text(roles_of(m, l < m->layers ? l : 0), have, sizeof(have));
 	if (l == m->layers)
 		return gnn_err(GNN_ECONFIG, "the layers are different convolutions, or none of %s",
-			gnn_setting_choices(GNN_SET_ARCH));
+			gnn_settings_choices(GNN_SET_ARCH));
 	if (best == NULL || layer != l)
 		return gnn_err(GNN_ECONFIG, "layer %u has %s, which is no known convolution", l,
 			have);

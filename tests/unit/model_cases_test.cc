@@ -1,8 +1,9 @@
 // Reference cases computed by PyG: every model whose "needs" list is empty is understood, and
 // where graph and features lie beside it, its layers give the expected output.
+#include "base/json.h"
 #include "check/model_file.h"
 
-#include <cjson/cJSON.h>
+#include <cJSON.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -80,6 +81,7 @@ check::Matrix read_matrix(const fs::path &path, uint64_t rows)
 struct ModelCases : ::testing::Test {
 	void SetUp() override
 	{
+		gnn_json_use_budget();
 		if (!fs::is_directory(cases_folder()))
 			GTEST_SKIP() << "no reference cases at " << cases_folder();
 	}
