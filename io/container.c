@@ -343,6 +343,15 @@ int gnn_container_check_same(const struct gnn_container *c)
 	return GNN_OK;
 }
 
+uint64_t gnn_container_bytes(const struct gnn_container *c)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < c->layout.array_count; i++)
+		bytes += c->layout.array[i].bytes;
+	return bytes;
+}
+
 uint32_t gnn_container_count(const struct gnn_container *c)
 {
 	return c->layout.array_count;

@@ -68,6 +68,7 @@ int  gnn_container_commit(struct gnn_container **c);
 
 /* Checks format, version, layout, sizes and the exact length of the file. */
 int gnn_container_open(struct gnn_container **out, const struct gnn_container_opts *o);
+uint64_t                gnn_container_bytes(const struct gnn_container *c); /* of all arrays */
 uint32_t                gnn_container_count(const struct gnn_container *c);
 const struct gnn_array *gnn_container_at   (const struct gnn_container *c, uint32_t i);
 const struct gnn_array *gnn_container_find (const struct gnn_container *c, const char *name);

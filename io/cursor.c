@@ -4,7 +4,7 @@
 enum { PIECE_BYTES = 1 << 20, AHEAD = 2 };
 
 int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
-	const struct gnn_array *a)
+	const struct gnn_array *a, struct gnn_progress *progress)
 {
 	const struct gnn_stream_opts o = {
 		.container = container,
@@ -16,7 +16,8 @@ int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
 		.verify = true,
 	};
 
-	*c = (struct gnn_cursor){.array = a, .item_bytes = gnn_dtype_bytes(a->dtype)};
+	*c = (struct gnn_cursor){
+		.array = a, .progress = progress, .item_bytes = gnn_dtype_bytes(a->dtype)};
 	return gnn_stream_open(&c->stream, &o);
 }
 
@@ -29,6 +30,7 @@ int gnn_cursor_refill_(struct gnn_cursor *c)
 	GNN_TRY(gnn_stream_next(c->stream, &c->piece));
 	if (rc == GNN_EOF)
 		GNN_FAIL(GNN_EDATA, "array %s ends too early", c->array->name);
+	gnn_progress_add(c->progress, c->piece->bytes, c->piece->bytes);
 	c->at = c->piece->data;
 	c->end = c->at + c->piece->bytes;
 out:

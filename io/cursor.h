@@ -10,6 +10,7 @@
 #ifndef GNN_IO_CURSOR_H
 #define GNN_IO_CURSOR_H
 
+#include "base/progress.h"
 #include "io/stream.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@
 struct gnn_cursor {
 	const struct gnn_array *array;
 	struct gnn_stream      *stream; /* NULL: not open, or no such array */
+	struct gnn_progress    *progress; /* told of bytes; NULL is fine */
 	struct gnn_piece       *piece;
 	const char             *at, *end; /* in the piece */
 	uint32_t                item_bytes;
@@ -25,7 +27,7 @@ struct gnn_cursor {
 GNN_BEGIN_DECLS
 
 int  gnn_cursor_open (struct gnn_cursor *c, struct gnn_container *container,
-	const struct gnn_array *a);
+	const struct gnn_array *a, struct gnn_progress *progress);
 int  gnn_cursor_refill_(struct gnn_cursor *c); /* internal: the next piece */
 void gnn_cursor_close(struct gnn_cursor *c); /* all zero is fine */
 

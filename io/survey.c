@@ -26,22 +26,28 @@ struct survey {
 	struct gnn_store_counts *counts;
 	struct direction out, in;
 	struct gnn_cursor self_loops;
+	struct gnn_progress *progress;
 };
+
+static int open_cursor(struct survey *s, struct gnn_cursor *c, const struct gnn_array *a)
+{
+	return gnn_cursor_open(c, s->store->container, a, s->progress);
+}
 
 /* --- one direction --- */
 
 static int open_direction(
-	struct direction *d, struct gnn_container *c, const struct gnn_topology *t, bool with_edges)
+	struct survey *s, struct direction *d, const struct gnn_topology *t, bool with_edges)
 {
 	int rc = GNN_OK;
 
 	d->topology = t;
-	GNN_TRY(gnn_cursor_open(&d->offsets, c, t->offsets));
+	GNN_TRY(open_cursor(s, &d->offsets, t->offsets));
 	if (!with_edges)
 		goto out;
-	GNN_TRY(gnn_cursor_open(&d->neighbors, c, t->neighbors));
+	GNN_TRY(open_cursor(s, &d->neighbors, t->neighbors));
 	if (t->weights != NULL)
-		GNN_TRY(gnn_cursor_open(&d->weights, c, t->weights));
+		GNN_TRY(open_cursor(s, &d->weights, t->weights));
 out:
 	return rc;
 }
@@ -169,10 +175,10 @@ static int pass_topology(struct survey *s, bool both)
 	int rc = GNN_OK;
 
 	s->in.transposed = true;
-	GNN_TRY(open_direction(&s->out, store->container, &store->out, true));
-	GNN_TRY(open_direction(&s->in, store->container, &store->in, both));
+	GNN_TRY(open_direction(s, &s->out, &store->out, true));
+	GNN_TRY(open_direction(s, &s->in, &store->in, both));
 	if (store->self_loops != NULL)
-		GNN_TRY(gnn_cursor_open(&s->self_loops, store->container, store->self_loops));
+		GNN_TRY(open_cursor(s, &s->self_loops, store->self_loops));
 	GNN_TRY(first_offset(s, &s->out));
 	GNN_TRY(first_offset(s, &s->in));
 	for (uint64_t v = 0; v < store->vertices; v++)
@@ -203,7 +209,7 @@ static int pass_labels(struct survey *s)
 	if (a == NULL)
 		return GNN_OK;
 	s->counts->classes = a->dtype == GNN_U8 ? a->cols : 0;
-	GNN_TRY(gnn_cursor_open(&c, s->store->container, a));
+	GNN_TRY(open_cursor(s, &c, a));
 	for (uint64_t i = 0; i < a->rows * a->cols; i++) {
 		GNN_TRY(gnn_cursor_next(&c, &value));
 		if (a->dtype == GNN_U8 ? value > 1 : (int64_t)value < -1)
@@ -228,7 +234,7 @@ static int pass_rows(struct survey *s, const struct gnn_array *a, bool permutati
 
 	if (a == NULL)
 		return GNN_OK;
-	GNN_TRY(gnn_cursor_open(&c, s->store->container, a));
+	GNN_TRY(open_cursor(s, &c, a));
 	for (uint64_t i = 0; i < a->rows; i++) {
 		GNN_TRY(gnn_cursor_next(&c, &value));
 		if (value >= s->store->vertices)
@@ -247,7 +253,8 @@ out:
 
 /* --- arrays without --- */
 
-static int pass_blocks(struct gnn_container *c, const struct gnn_array *a)
+static int pass_blocks(
+	struct gnn_container *c, const struct gnn_array *a, struct gnn_progress *progress)
 {
 	const struct gnn_stream_opts o = {
 		.container = c,
@@ -267,6 +274,7 @@ static int pass_blocks(struct gnn_container *c, const struct gnn_array *a)
 		GNN_TRY(gnn_stream_next(stream, &p));
 		if (rc == GNN_EOF)
 			break;
+		gnn_progress_add(progress, p->bytes, p->bytes);
 		gnn_stream_put(stream, p);
 	}
 	rc = GNN_OK;
@@ -277,16 +285,19 @@ out:
 
 int gnn_container_verify(struct gnn_container *c)
 {
+	struct gnn_progress *progress =
+		gnn_progress_begin("verify", "bytes", gnn_container_bytes(c));
 	int rc = GNN_OK;
 
 	for (uint32_t i = 0; i < gnn_container_count(c); i++)
-		GNN_TRY(pass_blocks(c, gnn_container_at(c, i)));
+		GNN_TRY(pass_blocks(c, gnn_container_at(c, i), progress));
 out:
+	gnn_progress_end(progress);
 	return rc;
 }
 
 /* Those that no other pass has read. */
-static int pass_others(struct gnn_store *s)
+static int pass_others(struct gnn_store *s, struct gnn_progress *progress)
 {
 	const struct gnn_array *const done[] = {s->out.offsets, s->out.neighbors, s->out.weights,
 		s->in.offsets, s->in.neighbors, s->in.weights, s->self_loops, s->labels,
@@ -300,7 +311,7 @@ static int pass_others(struct gnn_store *s)
 		for (size_t k = 0; k < GNN_COUNT_OF(done) && !read; k++)
 			read = a == done[k];
 		if (!read)
-			GNN_TRY(pass_blocks(s->container, a));
+			GNN_TRY(pass_blocks(s->container, a, progress));
 	}
 out:
 	return rc;
@@ -378,13 +389,15 @@ int gnn_store_verify(struct gnn_store *s, struct gnn_store_counts *out)
 	int rc = GNN_OK;
 
 	memset(out, 0, sizeof(*out));
+	survey.progress = gnn_progress_begin("verify", "bytes", gnn_container_bytes(s->container));
 	GNN_TRY(pass_topology(&survey, true));
 	GNN_TRY(pass_labels(&survey));
 	GNN_TRY(check_recorded(s, out));
 	for (int i = 0; i < GNN_SPLIT_COUNT; i++)
 		GNN_TRY(pass_rows(&survey, s->split[i], false));
 	GNN_TRY(pass_rows(&survey, s->original_id, true));
-	GNN_TRY(pass_others(s));
+	GNN_TRY(pass_others(s, survey.progress));
 out:
+	gnn_progress_end(survey.progress);
 	return rc;
 }

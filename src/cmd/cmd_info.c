@@ -65,15 +65,6 @@ static const char *order_of(const struct gnn_container *c)
 	return name != NULL ? name : "original";
 }
 
-static uint64_t total_bytes(const struct gnn_container *c)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < gnn_container_count(c); i++)
-		bytes += gnn_container_at(c, i)->bytes;
-	return bytes;
-}
-
 /* --- text --- */
 
 static void print_arrays(const struct gnn_container *c)
@@ -127,7 +118,7 @@ static void print_text(const struct view *v)
 
 	gnn_out("%s: %s, %u arrays, %s\n", gnn_container_path(v->container),
 		gnn_container_format(v->container), gnn_container_count(v->container),
-		gnn_units_bytes(size, (double)total_bytes(v->container)));
+		gnn_units_bytes(size, (double)gnn_container_bytes(v->container)));
 	if (v->store != NULL)
 		print_store(v);
 	else
@@ -211,7 +202,7 @@ static int print_json(const struct view *v)
 		json_store(j, v);
 	else
 		json_result(j, v);
-	gnn_json_u64(j, "bytes", total_bytes(v->container));
+	gnn_json_u64(j, "bytes", gnn_container_bytes(v->container));
 	gnn_json_text(j, "provenance", gnn_container_provenance(v->container));
 	json_arrays(j, v->container);
 	gnn_json_bool(j, "verified", v->verified);
