@@ -16,6 +16,7 @@ int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
 		.verify = true,
 	};
 
+	GNN_ASSERT(gnn_dtype_bytes(a->dtype) != sizeof(uint16_t));
 	*c = (struct gnn_cursor){
 		.array = a, .progress = progress, .item_bytes = gnn_dtype_bytes(a->dtype)};
 	return gnn_stream_open(&c->stream, &o);
@@ -30,7 +31,7 @@ int gnn_cursor_refill_(struct gnn_cursor *c)
 	GNN_TRY(gnn_stream_next(c->stream, &c->piece));
 	if (rc == GNN_EOF)
 		GNN_FAIL(GNN_EDATA, "array %s ends too early", c->array->name);
-	gnn_progress_add(c->progress, c->piece->bytes, c->piece->bytes);
+	gnn_progress_add(c->progress, c->piece->bytes / c->item_bytes, c->piece->bytes);
 	c->at = c->piece->data;
 	c->end = c->at + c->piece->bytes;
 out:

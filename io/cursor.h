@@ -31,7 +31,7 @@ int  gnn_cursor_open (struct gnn_cursor *c, struct gnn_container *container,
 int  gnn_cursor_refill_(struct gnn_cursor *c); /* internal: the next piece */
 void gnn_cursor_close(struct gnn_cursor *c); /* all zero is fine */
 
-/* The next item, its bits widened with zeros. */
+/* The next item, its bits widened with zeros. Items of 16 bits are no whole numbers here. */
 static inline int gnn_cursor_next(struct gnn_cursor *c, uint64_t *value)
 {
 	if (c->at == c->end) {
@@ -40,8 +40,16 @@ static inline int gnn_cursor_next(struct gnn_cursor *c, uint64_t *value)
 		if (rc < 0)
 			return rc;
 	}
-	*value = 0; /* little-endian: the low bytes come first */
-	memcpy(value, c->at, c->item_bytes);
+	if (c->item_bytes == sizeof(uint32_t)) {
+		uint32_t narrow;
+
+		memcpy(&narrow, c->at, sizeof(narrow));
+		*value = narrow;
+	} else if (c->item_bytes == sizeof(uint64_t)) {
+		memcpy(value, c->at, sizeof(*value));
+	} else {
+		*value = *(const uint8_t *)c->at;
+	}
 	c->at += c->item_bytes;
 	return GNN_OK;
 }

@@ -92,7 +92,8 @@ out:
 /* The order in which edges come does not change the sum; any other edge, or weight, does. */
 static uint64_t hash_edge(uint64_t src, uint64_t dst, uint64_t weight)
 {
-	return gnn_mix64(gnn_mix64(gnn_mix64(src + 1) ^ dst) + weight);
+	return gnn_mix64(src * UINT64_C(0x9e3779b97f4a7c15) + dst * UINT64_C(0xbf58476d1ce4e5b9) +
+			 weight * UINT64_C(0x94d049bb133111eb) + 1);
 }
 
 static int pass_row(struct survey *s, struct direction *d, uint64_t row)
@@ -265,6 +266,7 @@ static int pass_blocks(
 		.lent = 1,
 		.verify = true,
 	};
+	uint64_t item_bytes = gnn_dtype_bytes(a->dtype);
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *p;
 	int rc;
@@ -274,7 +276,7 @@ static int pass_blocks(
 		GNN_TRY(gnn_stream_next(stream, &p));
 		if (rc == GNN_EOF)
 			break;
-		gnn_progress_add(progress, p->bytes, p->bytes);
+		gnn_progress_add(progress, p->bytes / item_bytes, p->bytes);
 		gnn_stream_put(stream, p);
 	}
 	rc = GNN_OK;
@@ -283,10 +285,18 @@ out:
 	return rc;
 }
 
+static uint64_t count_values(const struct gnn_container *c)
+{
+	uint64_t values = 0;
+
+	for (uint32_t i = 0; i < gnn_container_count(c); i++)
+		values += gnn_container_at(c, i)->rows * gnn_container_at(c, i)->cols;
+	return values;
+}
+
 int gnn_container_verify(struct gnn_container *c)
 {
-	struct gnn_progress *progress =
-		gnn_progress_begin("verify", "bytes", gnn_container_bytes(c));
+	struct gnn_progress *progress = gnn_progress_begin("verify", "values", count_values(c));
 	int rc = GNN_OK;
 
 	for (uint32_t i = 0; i < gnn_container_count(c); i++)
@@ -389,7 +399,7 @@ int gnn_store_verify(struct gnn_store *s, struct gnn_store_counts *out)
 	int rc = GNN_OK;
 
 	memset(out, 0, sizeof(*out));
-	survey.progress = gnn_progress_begin("verify", "bytes", gnn_container_bytes(s->container));
+	survey.progress = gnn_progress_begin("verify", "values", count_values(s->container));
 	GNN_TRY(pass_topology(&survey, true));
 	GNN_TRY(pass_labels(&survey));
 	GNN_TRY(check_recorded(s, out));
