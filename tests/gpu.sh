@@ -35,7 +35,7 @@ step_bits() {
 	mkdir -p $dir
 	$build/gnnrun generate rmat $dir/g.h5 --scale 16 --edge-factor 16 --feat-dim 100
 	for arch in gcn sage gin gat; do
-		$build/gnnrun model $dir/m.safetensors --seeded $arch --dims 100,64,40
+		$build/gnnrun model --seeded $arch --dims 100,64,40 --out $dir/m.safetensors
 		local first=
 		for o in "" "--chunk-bytes 1" "--chunk-bytes 64M" "--io map" "--io pread" "" \
 			"--queue-depth 2"; do
@@ -65,7 +65,7 @@ time_one() { # name, generator options, model dims, repeats
 	mkdir -p $dir
 	# shellcheck disable=SC2086
 	must $build/gnnrun generate rmat $dir/g.h5 $generate >"$out/generate.log"
-	must $build/gnnrun model $dir/m.safetensors --seeded gcn --dims "$dims"
+	must $build/gnnrun model --seeded gcn --dims "$dims" --out $dir/m.safetensors
 	for i in $(seq "$repeats"); do
 		must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors --out $dir/e.h5 \
 			--backend cuda --io map --chunk-bytes "${CHUNK:-64M}" --json \
