@@ -2,6 +2,8 @@
 #include "io/dataset.h"
 
 #include "io/file.h"
+#include "io/lines.h"
+#include "io/scan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +11,12 @@
 /* The first that detects the source is taken: what is special stands before what is general. */
 static const struct gnn_layout *const layouts[] = {
 	&gnn_layout_folder,
+	&gnn_layout_graphbolt,
+	&gnn_layout_igb,
+	&gnn_layout_mag240m,
+	&gnn_layout_marius,
+	&gnn_layout_ogb_binary,
+	&gnn_layout_ogb,
 	&gnn_layout_file,
 };
 
@@ -106,5 +114,45 @@ int gnn_part_find(struct gnn_part *p, const char *folder, const char *name)
 		memcpy(p->path, path, sizeof(path));
 	}
 out:
+	return rc;
+}
+
+int gnn_part_number(const char *folder, const char *at, uint64_t *value)
+{
+	struct gnn_lines lines = {0};
+	char path[GNN_DATASET_PATH_MAX];
+	int rc = GNN_OK;
+
+	GNN_TRY(join(path, folder, at));
+	GNN_TRY(gnn_lines_open(&lines, path, NULL));
+	GNN_TRY(gnn_lines_next(&lines));
+	if (rc == GNN_EOF || gnn_scan_u64(lines.text, value) != lines.end)
+		GNN_FAIL(GNN_EDATA, "%s: wanted one number in it", path);
+	GNN_TRY(gnn_lines_next(&lines));
+	if (rc != GNN_EOF)
+		GNN_FAIL(GNN_EDATA, "%s: several numbers, so several graphs; wanted one", path);
+	rc = GNN_OK;
+out:
+	gnn_lines_close(&lines);
+	return rc;
+}
+
+int gnn_part_raw(struct gnn_part *p, uint64_t cols, enum gnn_num type)
+{
+	uint64_t row_bytes = cols * gnn_num_bytes(type), bytes;
+	struct gnn_file *f = NULL;
+	int rc = GNN_OK;
+
+	GNN_TRY(gnn_file_open(&f, p->path));
+	bytes = gnn_file_bytes(f);
+	if (bytes % row_bytes != 0)
+		GNN_FAIL(GNN_EDATA, "%s: %llu bytes are no whole rows of %llu x %s", p->path,
+			(unsigned long long)bytes, (unsigned long long)cols, gnn_num_name(type));
+	p->raw = true;
+	p->rows = bytes / row_bytes;
+	p->cols = cols;
+	p->type = type;
+out:
+	gnn_file_close(f);
 	return rc;
 }

@@ -22,28 +22,36 @@
 enum { GNN_DATASET_PATH_MAX = 4096, GNN_DATASET_MEMBER_MAX = 64 };
 
 struct gnn_part {
-	char         path[GNN_DATASET_PATH_MAX]; /* "": the part is absent */
+	char         path[GNN_DATASET_PATH_MAX];     /* "": the part is absent */
 	char         member[GNN_DATASET_MEMBER_MAX]; /* of an npz; "": its one array */
-	bool         raw;                        /* headerless, of this shape and type */
+	bool         raw;                            /* headerless, of this shape and type */
 	uint64_t     rows, cols;
 	enum gnn_num type;
-	bool         text_matrix;                /* labels: columns are labels, not `id label` */
+	bool text_matrix; /* labels: columns are labels, not `id label` */
+	/* A split without a file: these rows. */
+	uint64_t     range_first, range_count;
 };
 
 struct gnn_dataset {
 	struct gnn_part edges, weights, features, labels, split[GNN_SPLIT_COUNT];
-	uint64_t vertices;                       /* that the data set states; 0: it does not */
-	uint64_t edges_stated;                   /* likewise */
+	struct gnn_part
+		split_labels[GNN_SPLIT_COUNT];       /* of the vertices of a split, in its order */
+	enum gnn_edge_layout edge_layout;            /* that the layout prescribes */
+	uint64_t vertices;                           /* that the data set states; 0: it does not */
+	uint64_t edges_stated;                       /* likewise */
+	bool     each_once;                          /* undirected, each edge in one direction */
 };
 
 struct gnn_layout {
-	const char *name;                        /* --format NAME */
-	const char *what;                        /* one line for people */
+	const char *name;                            /* --format NAME */
+	const char *what;                            /* one line for people */
 	bool      (*detect)(const char *path);
 	int       (*open)  (struct gnn_dataset *d, const char *path);
 };
 
-extern const struct gnn_layout gnn_layout_file, gnn_layout_folder;
+extern const struct gnn_layout gnn_layout_file, gnn_layout_folder, gnn_layout_graphbolt,
+	gnn_layout_igb, gnn_layout_mag240m, gnn_layout_marius, gnn_layout_ogb,
+	gnn_layout_ogb_binary;
 
 GNN_BEGIN_DECLS
 
@@ -54,11 +62,15 @@ int gnn_dataset_open(struct gnn_dataset *d, const char *path, const char *format
 uint32_t                 gnn_layout_count(void);
 const struct gnn_layout *gnn_layout_at   (uint32_t i);
 
-/* For layouts: the part is folder/name.suffix, any of the suffixes a reader knows, .gz too. */
-int  gnn_part_find(struct gnn_part *p, const char *folder, const char *name);
-/* The part is this file, which must exist; `at` is printf-like below the folder. */
-int  gnn_part_set (struct gnn_part *p, const char *folder, const char *at, bool needed);
+/* For layouts. `at` is a path below the folder. */
 bool gnn_part_is  (const char *folder, const char *at);
+int  gnn_part_set (struct gnn_part *p, const char *folder, const char *at, bool needed);
+/* The part is folder/name.suffix, any of the suffixes that a reader knows, .gz too. */
+int  gnn_part_find(struct gnn_part *p, const char *folder, const char *name);
+/* A text file that holds one number. */
+int  gnn_part_number(const char *folder, const char *at, uint64_t *value);
+/* A headerless file of `cols` values a row: the rows follow from its size. */
+int  gnn_part_raw (struct gnn_part *p, uint64_t cols, enum gnn_num type);
 
 GNN_END_DECLS
 

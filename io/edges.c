@@ -12,7 +12,7 @@ int gnn_edges_open(struct gnn_edge_source **out, const struct gnn_edges_opts *o)
 	int rc = GNN_OK;
 
 	*out = NULL;
-	if (o->member == NULL)
+	if (o->member == NULL && !o->raw)
 		GNN_TRY(gnn_part_sniff(o->path, NULL, &kind));
 	if (kind == GNN_PART_TEXT && o->layout != GNN_EDGES_AUTO)
 		GNN_FAIL(GNN_EUSAGE,

@@ -40,6 +40,9 @@ struct gnn_edges_opts {
 	const char *path;
 	const char *member;              /* of an npz; NULL: its one array */
 	struct gnn_input_record *record; /* for the provenance; NULL is fine */
+	bool raw;                        /* headerless, `rows` pairs of `type` */
+	uint64_t rows;
+	enum gnn_num type;
 	enum gnn_edge_layout layout;     /* of arrays */
 	uint32_t weight_column;          /* of text, from 1; 0: none */
 	uint64_t id_limit;               /* ids at and over it are refused; 0: none */

@@ -251,7 +251,8 @@ out:
 int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_opts *o)
 {
 	struct gnn_ndarray_opts array = {.path = o->path, .member = o->member,
-		.record = o->record};
+		.record = o->record, .raw = o->raw, .rank = 2, .shape = {o->rows, 2},
+		.type = o->raw ? o->type : GNN_NUM_COUNT};
 	struct array_source *s = NULL;
 	int rc = GNN_OK;
 
@@ -263,6 +264,8 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 	if (o->memory_bytes != 0)
 		s->block_edges = gnn_max_u64(gnn_min_u64(o->memory_bytes / MEMORY_AN_EDGE,
 			EDGES_A_BLOCK), EDGES_A_BLOCK_MIN);
+	if (o->raw)
+		s->opts.layout = GNN_EDGES_EX2;
 	if (s->opts.id_limit == 0)
 		s->opts.id_limit = UINT64_MAX;
 	GNN_TRY(gnn_ndarray_open(&s->array[0], &array));

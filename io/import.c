@@ -55,7 +55,9 @@ static int open_edges(struct import *m)
 
 	GNN_TRY(gnn_edges_open(&m->edges, &(struct gnn_edges_opts){
 		.path = p->path, .member = member_of(p), .record = record_of(m, "edges", p->path),
-		.layout = m->o->edge_layout, .weight_column = m->o->weight_column,
+		.raw = p->raw, .rows = p->rows, .type = p->type,
+		.layout = m->o->edge_layout != GNN_EDGES_AUTO ? m->o->edge_layout :
+			m->data.edge_layout, .weight_column = m->o->weight_column,
 		.id_limit = m->o->remap ? 0 : m->data.vertices, .threads = m->o->threads,
 		.memory_bytes = m->o->memory_bytes}));
 	p = &m->data.weights;
@@ -74,6 +76,25 @@ out:
 	return rc;
 }
 
+/* Of all vertices in one file, or of the vertices of each split in a file of its own. */
+static int open_labels(struct import *m)
+{
+	const struct gnn_part *p = &m->data.labels;
+	struct gnn_labels_opts o = {.path = p->path, .member = member_of(p), .raw = p->raw,
+		.rows = p->rows, .type = p->type, .text_matrix = p->text_matrix};
+
+	if (p->path[0] != '\0')
+		o.record = record_of(m, "labels", p->path);
+	for (int k = 0; k < GNN_SPLIT_COUNT && p->path[0] == '\0'; k++) {
+		const char *path = m->data.split_labels[k].path;
+
+		if (path[0] != '\0')
+			o.pair[o.pairs++] = (struct gnn_label_pair){
+				m->data.split[k].path, path, record_of(m, "labels", path)};
+	}
+	return p->path[0] != '\0' || o.pairs > 0 ? gnn_labels_open(&m->labels, &o) : GNN_OK;
+}
+
 static int open_parts(struct import *m)
 {
 	const struct gnn_part *p = &m->data.features;
@@ -85,12 +106,7 @@ static int open_parts(struct import *m)
 			.cols = p->cols, .type = p->type, .target = m->o->feature_dtype,
 			.memory_bytes = m->o->memory_bytes / 8,
 			.record = record_of(m, "features", p->path)}, m->o->normalize_row));
-	p = &m->data.labels;
-	if (p->path[0] != '\0')
-		GNN_TRY(gnn_labels_open(&m->labels, &(struct gnn_labels_opts){
-			.path = p->path, .member = member_of(p), .raw = p->raw, .rows = p->rows,
-			.type = p->type, .text_matrix = p->text_matrix,
-			.record = record_of(m, "labels", p->path)}));
+	GNN_TRY(open_labels(m));
 out:
 	return rc;
 }
@@ -129,6 +145,7 @@ static int add_edges(struct import *m)
 	}
 	rc = GNN_OK;
 	m->report->edges = m->edges->counts;
+	m->report->edges.each_once |= m->data.each_once;
 	m->report->read_s = gnn_clock_s_since(start);
 	if (m->data.edges_stated != 0 && m->data.edges_stated != m->report->edges.edges)
 		GNN_FAIL(GNN_EDATA, "%s: %llu edges found, the data set states %llu",
@@ -183,8 +200,11 @@ static int load_splits(struct import *m)
 		const struct gnn_part *p = &m->data.split[k];
 
 		if (p->path[0] != '\0')
-			files[k] = (struct gnn_split_file){p->path, member_of(p),
-				record_of(m, gnn_split_name((enum gnn_split)k), p->path)};
+			files[k] = (struct gnn_split_file){.path = p->path, .member = member_of(p),
+				.raw = p->raw, .rows = p->rows, .type = p->type,
+				.record = record_of(m, gnn_split_name((enum gnn_split)k), p->path)};
+		files[k].range_first = p->range_first;
+		files[k].range_count = p->range_count;
 	}
 	GNN_TRY(gnn_splits_load(&m->splits, files, &m->ids));
 	if (m->labels != NULL) {

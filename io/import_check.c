@@ -122,6 +122,10 @@ int gnn_import_check(const struct gnn_import_opts *o, struct gnn_dataset *d)
 
 	GNN_TRY(replace(&d->features, o->features));
 	GNN_TRY(replace(&d->labels, o->labels));
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++) {
+		if (o->split[k] != NULL) /* its labels went with the split that is replaced */
+			d->split_labels[k].path[0] = '\0';
+	}
 	GNN_TRY(replace(&d->weights, o->weights));
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
 		GNN_TRY(replace(&d->split[k], o->split[k]));

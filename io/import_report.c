@@ -32,8 +32,9 @@ static void warn_edges(struct gnn_import_report *r, const struct gnn_import_opts
 		warn(r, "KONECT's ids begin at 1, so vertex 0 has no edges; --remap makes them "
 			"begin at 0");
 	if (e->each_once && !o->undirected)
-		warn(r, "an undirected graph (KONECT sym) that lists each edge once; --undirected "
-			"adds the reverse edges");
+		warn(r,
+			"the graph is undirected and lists each edge once; --undirected adds the "
+			"reverse edges");
 	if (e->skipped_columns > 0)
 		warn(r, "up to %llu further columns a line were not read",
 			(unsigned long long)e->skipped_columns);

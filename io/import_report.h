@@ -15,7 +15,7 @@
 #include "io/matrix.h"
 #include "io/store.h"
 
-enum { GNN_IMPORT_FILES_MAX = 8, GNN_IMPORT_WARNINGS_MAX = 16, GNN_IMPORT_WARNING_BYTES = 256 };
+enum { GNN_IMPORT_FILES_MAX = 12, GNN_IMPORT_WARNINGS_MAX = 16, GNN_IMPORT_WARNING_BYTES = 256 };
 
 struct gnn_import_opts {
 	const char *source, *out_path;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STAGE_ROWS = 64 << 10, LABEL_MAX = 1 << 30 };
+enum { STAGE_ROWS = 64 << 10, PAIR_ROWS = 1024, LABEL_MAX = 1 << 30 };
 
 struct labels {
 	struct gnn_labels pub;
@@ -275,6 +275,66 @@ out:
 	return rc;
 }
 
+/* Some ids and labels, side by side. */
+static int append_pairs(struct labels *l, struct gnn_ndarray *ids, struct gnn_ndarray *labels,
+	uint64_t rows, uint64_t first)
+{
+	uint64_t raw[PAIR_ROWS], id[PAIR_ROWS];
+	int64_t label[PAIR_ROWS];
+	int rc = GNN_OK;
+
+	GNN_TRY(gnn_ndarray_read(ids, raw, rows));
+	if (gnn_num_to_u64(ids->head.type, raw, rows, id) < rows)
+		GNN_FAIL(GNN_EDATA, "%s: a negative vertex id", ids->name);
+	GNN_TRY(gnn_ndarray_read(labels, raw, rows));
+	if (gnn_num_to_i64(labels->head.type, raw, rows, label) < rows)
+		GNN_FAIL(GNN_EDATA, "%s: a label that is no integer", labels->name);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (label[i] < -1 || label[i] > LABEL_MAX)
+			GNN_FAIL(GNN_EDATA, "%s: row %llu has the label %lld", labels->name,
+				(unsigned long long)(first + i), (long long)label[i]);
+		GNN_TRY(append(l, id[i], label[i]));
+	}
+out:
+	return rc;
+}
+
+static int read_pair(struct labels *l, const struct gnn_label_pair *p)
+{
+	struct gnn_ndarray *ids = NULL, *labels = NULL;
+	int rc = GNN_OK;
+
+	GNN_TRY(gnn_ndarray_open(&ids, &(struct gnn_ndarray_opts){.path = p->ids}));
+	GNN_TRY(gnn_ndarray_open(&labels, &(struct gnn_ndarray_opts){
+		.path = p->labels, .record = p->record}));
+	GNN_TRY(gnn_ndarray_check_type(ids, gnn_num_is_int(ids->head.type), "i1 to i8, u1 to u8"));
+	GNN_TRY(gnn_ndarray_check_type(labels, true, "i1 to i8, u1 to u8, f2 f4 f8"));
+	if (ids->head.count != labels->head.count)
+		GNN_FAIL(GNN_EDATA, "%s: %llu labels for the %llu vertices of %s", p->labels,
+			(unsigned long long)labels->head.count, (unsigned long long)ids->head.count,
+			p->ids);
+	for (uint64_t first = 0, n; first < ids->head.count; first += n) {
+		n = gnn_min_u64(PAIR_ROWS, ids->head.count - first);
+		GNN_TRY(append_pairs(l, ids, labels, n, first));
+	}
+	GNN_TRY(gnn_ndarray_finish(labels));
+out:
+	gnn_ndarray_close(labels);
+	gnn_ndarray_close(ids);
+	return rc;
+}
+
+static int open_pairs(struct labels *l, const struct gnn_labels_opts *o)
+{
+	int rc = GNN_OK;
+
+	l->pub.by_id = true;
+	for (uint32_t i = 0; i < o->pairs; i++)
+		GNN_TRY(read_pair(l, &o->pair[i]));
+out:
+	return rc;
+}
+
 /* Text of several columns that are labels, not `id label`. */
 static int is_text_matrix(const struct gnn_labels_opts *o, bool *is)
 {
@@ -303,6 +363,8 @@ static int open_kind(struct labels *l, const struct gnn_labels_opts *o)
 	bool matrix = false;
 	int rc = GNN_OK;
 
+	if (o->pairs > 0)
+		return open_pairs(l, o);
 	if (!o->raw && o->member == NULL)
 		GNN_TRY(gnn_part_sniff(o->path, NULL, &kind));
 	if (kind == GNN_PART_TEXT)
@@ -326,7 +388,7 @@ int gnn_labels_open(struct gnn_labels **out, const struct gnn_labels_opts *o)
 
 	*out = NULL;
 	GNN_NEW(l, GNN_MEM_IO);
-	snprintf(l->name, sizeof(l->name), "%s", o->path);
+	snprintf(l->name, sizeof(l->name), "%s", o->pairs > 0 ? o->pair[0].labels : o->path);
 	l->pub.name = l->name;
 	l->pub.source = (struct gnn_rows_source){
 		.cols = 1, .dtype = GNN_I64, .read = read_column, .close = close_labels};

@@ -20,7 +20,12 @@
 #include "io/input.h"
 #include "io/numtype.h"
 
-enum { GNN_LABELS_CLASSES_COUNTED = 4096, GNN_LABELS_TAIL = 10 };
+enum { GNN_LABELS_CLASSES_COUNTED = 4096, GNN_LABELS_TAIL = 10, GNN_LABEL_PAIRS_MAX = 3 };
+
+struct gnn_label_pair {
+	const char *ids, *labels;
+	struct gnn_input_record *record; /* of the labels */
+};
 
 struct gnn_labels_opts {
 	const char *path;
@@ -30,6 +35,9 @@ struct gnn_labels_opts {
 	uint64_t     rows;
 	enum gnn_num type;
 	bool         text_matrix; /* text of many columns is a row of 0 and 1 each, without ids */
+	/* In place of a path: arrays of ids and of their labels, of the same length. */
+	struct gnn_label_pair pair[GNN_LABEL_PAIRS_MAX];
+	uint32_t     pairs;
 };
 
 /* Counted as the labels pass to the builder. */

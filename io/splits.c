@@ -164,7 +164,8 @@ static int load_array(struct loader *l)
 	int rc = GNN_OK;
 
 	GNN_TRY(gnn_ndarray_open(&a, &(struct gnn_ndarray_opts){.path = l->file->path,
-		.member = l->file->member, .record = l->file->record}));
+		.member = l->file->member, .record = l->file->record, .raw = l->file->raw,
+		.rank = 1, .shape = {l->file->rows}, .type = l->file->type}));
 	GNN_TRY(check_array(l, a));
 	l->name = a->name;
 	GNN_NEW_ARRAY(stage, STAGE_ROWS, GNN_MEM_IO);
@@ -186,6 +187,22 @@ out:
 	return rc;
 }
 
+static int load_range(struct loader *l)
+{
+	uint64_t first = l->file->range_first, count = l->file->range_count;
+	int rc = GNN_OK;
+
+	if (first > l->ids->vertices || count > l->ids->vertices - first)
+		GNN_FAIL(GNN_EDATA,
+			"%s: the rows %llu to %llu are out of range; the graph has %llu vertices",
+			l->name, (unsigned long long)first, (unsigned long long)(first + count - 1),
+			(unsigned long long)l->ids->vertices);
+	for (uint64_t row = first; row < first + count; row++)
+		GNN_TRY(add_row(l, row, row));
+out:
+	return rc;
+}
+
 static int load_one(struct loader *l)
 {
 	enum gnn_part_kind kind = GNN_PART_NPZ;
@@ -193,7 +210,11 @@ static int load_one(struct loader *l)
 
 	GNN_NEW_ARRAY(l->splits->bits[l->split], gnn_ceil_div(l->ids->vertices, 64), GNN_MEM_IO);
 	GNN_NEW_ARRAY(l->splits->rows[l->split], 0, GNN_MEM_IO);
-	if (l->file->member == NULL)
+	if (l->file->path == NULL) {
+		GNN_TRY(load_range(l));
+		goto out;
+	}
+	if (l->file->member == NULL && !l->file->raw)
 		GNN_TRY(gnn_part_sniff(l->file->path, NULL, &kind));
 	GNN_TRY(kind == GNN_PART_TEXT ? load_text(l) : load_array(l));
 out:
@@ -208,9 +229,10 @@ int gnn_splits_load(struct gnn_splits *s, const struct gnn_split_file files[GNN_
 	*s = (struct gnn_splits){0};
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++) {
 		struct loader l = {.splits = s, .ids = ids, .file = &files[k],
-			.name = files[k].path, .split = (enum gnn_split)k};
+			.name = files[k].path != NULL ? files[k].path : "the data set",
+			.split = (enum gnn_split)k};
 
-		if (files[k].path != NULL)
+		if (files[k].path != NULL || files[k].range_count > 0)
 			GNN_TRY(load_one(&l));
 	}
 out:

@@ -14,6 +14,7 @@
 
 #include "io/idrows.h"
 #include "io/input.h"
+#include "io/numtype.h"
 #include "io/store.h"
 
 struct gnn_splits {
@@ -23,9 +24,13 @@ struct gnn_splits {
 };
 
 struct gnn_split_file {
-	const char *path; /* NULL: no such split */
+	const char *path; /* NULL: a range, or no such split */
 	const char *member;
 	struct gnn_input_record *record;
+	bool         raw; /* headerless, `rows` ids of `type` */
+	uint64_t     rows;
+	enum gnn_num type;
+	uint64_t     range_first, range_count; /* these rows, without a file */
 };
 
 GNN_BEGIN_DECLS

@@ -469,6 +469,175 @@ class Parts(ImportTest):
         np.testing.assert_array_equal(arrays['split/test'], [1])
 
 
+class Layouts(ImportTest):
+    """A small graph in the layout of each known data set, and what is refused of it."""
+    V, E, F = 9, 30, 4
+
+    def setUp(self):
+        super().setUp()
+        r = np.random.default_rng(5)
+        self.edges = r.integers(0, self.V, (2, self.E))
+        self.x = r.normal(size=(self.V, self.F)).astype(np.float32)
+        self.y = r.integers(0, 3, self.V)
+        self.split = np.split(r.permutation(self.V), (4, 6))
+        self.want = topology(*self.edges, self.V)
+        self.want.update({'features': self.x, 'labels': self.y})
+        self.want.update({f'split/{k}': v for k, v in zip(('train', 'valid', 'test'), self.split)})
+
+    def csv(self, name, array):
+        rows = array.reshape(len(array), -1).tolist()
+        self.write(name, gzip.compress('\n'.join(','.join(map(repr, r)) for r in rows).encode()))
+
+    def expect(self, layout, want=None, *options):
+        report, arrays, _ = self.load(self.path('d'), *options)
+        self.assertEqual(report['layout'], layout)
+        self.same(arrays, want or self.want)
+        report, arrays, _ = self.load(self.path('d'), *options, '--format', layout)
+        self.same(arrays, want or self.want)
+        return report
+
+    def write_splits(self, scheme):
+        for name, rows in zip(('train', 'valid', 'test'), self.split):
+            self.csv(f'd/split/{scheme}/{name}.csv.gz', rows)
+
+    def test_ogb(self):
+        self.csv('d/raw/edge.csv.gz', self.edges.T)
+        self.csv('d/raw/num-node-list.csv.gz', np.array([self.V]))
+        self.csv('d/raw/num-edge-list.csv.gz', np.array([self.E]))
+        self.csv('d/raw/node-feat.csv.gz', self.x)
+        self.csv('d/raw/node-label.csv.gz', self.y)
+        self.write_splits('time')
+        self.assertEqual(self.expect('ogb')['warnings'], [])
+        self.write('d/split/time/train.csv.gz', gzip.compress(b'0\n0\n'))
+        self.refuse(65, 'twice', self.path('d'))
+        self.csv('d/raw/num-edge-list.csv.gz', np.array([self.E + 1]))
+        self.refuse(65, '30 edges found, the data set states 31', self.path('d'))
+        self.csv('d/raw/num-node-list.csv.gz', np.array([3]))
+        self.refuse(65, 'wanted less than 3', self.path('d'))
+        self.csv('d/raw/num-node-list.csv.gz', np.array([3, 4]))
+        self.refuse(65, 'several graphs', self.path('d'))
+        self.write('d/raw/triplet-type-list.csv.gz', gzip.compress(b'a,b,c'))
+        self.refuse(65, 'several types', self.path('d'))
+
+    def test_ogb_that_lists_each_edge_once_with_many_labels(self):
+        self.csv('d/raw/edge.csv.gz', self.edges.T)
+        self.csv('d/raw/num-node-list.csv.gz', np.array([self.V]))
+        labels = np.random.default_rng(1).integers(0, 2, (self.V, 5))
+        self.csv('d/raw/node-label.csv.gz', labels)
+        self.write_splits('species')
+        want = {k: v for k, v in self.want.items() if k != 'features'}
+        want['labels'] = labels
+        self.assertIn('--undirected', self.expect('ogb', want)['warnings'][0])
+        self.write_splits('other')
+        self.refuse(65, 'the schemes', self.path('d'))
+
+    def test_ogb_binary(self):
+        os.makedirs(self.path('d/raw'))
+        y = self.y.astype(np.float32)
+        y[self.split[2]] = np.nan
+        self.want['labels'] = np.where(np.isnan(y), -1, self.y)
+        for save in (np.savez, np.savez_compressed):
+            save(self.path('d/raw/data.npz'), edge_index=self.edges, node_feat=self.x,
+                 num_nodes_list=np.array([self.V]), node_year=np.zeros(self.V))
+            save(self.path('d/raw/node-label.npz'), node_label=y[:, None])
+            self.write_splits('time')
+            report = self.expect('ogb-binary')
+            self.assertEqual([i['role'] for i in report['inputs']],
+                             ['edges', 'labels', 'train', 'valid', 'test'])
+        np.savez(self.path('d/raw/data.npz'), edges=self.edges)
+        self.refuse(65, 'no array edge_index in this npz; it holds edges', self.path('d'))
+
+    def test_igb(self):
+        x = np.random.default_rng(2).normal(size=(self.V, 1024)).astype(np.float32)
+        self.want['features'] = x
+        for name, rows in zip(('train', 'valid', 'test'), np.split(np.arange(9), (5, 6))):
+            self.want[f'split/{name}'] = rows
+        for sub in ('processed/', ''):
+            self.write(f'd/{sub}paper__cites__paper/edge_index.npy', self.edges.T.astype(np.int32))
+            self.write(f'd/{sub}paper/node_feat.npy', x)
+            self.write(f'd/{sub}paper/node_label_19.npy', self.y)
+            self.expect('igb')
+            # Of the sizes large and full these are headerless float32.
+            self.write(f'd/{sub}paper/node_feat.npy', x.tobytes())
+            self.write(f'd/{sub}paper/node_label_19.npy', self.y.astype(np.float32).tobytes())
+            self.expect('igb')
+            self.write(f'd/{sub}paper/node_feat.npy', x.tobytes()[:-4])
+            self.refuse(65, 'no whole rows of 1024 x f32', self.path('d'))
+            os.rename(self.path('d'), self.path('old' + sub.strip('/')))
+
+    def test_mag240m(self):
+        self.write('d/processed/paper___cites___paper/edge_index.npy', self.edges)
+        self.write('d/processed/paper/node_feat.npy', self.x.astype(np.float16))
+        self.write('d/processed/paper/node_label.npy', self.y.astype(np.float32))
+        want = {k: v for k, v in self.want.items() if not k.startswith('split')}
+        want['features'] = self.x.astype(np.float16)
+        self.expect('mag240m', want)
+
+    METADATA = """dataset_name: small
+graph:
+  nodes: [{num: 9}]
+  edges: [{format: FORMAT, path: EDGES}]
+feature_data:
+  - {domain: node, name: year, format: numpy, path: year.npy}
+  - {domain: node, name: feat, format: numpy, path: data/feat.npy}
+  - {domain: edge, name: feat, format: numpy, path: nowhere.npy}
+tasks:
+  - name: node_classification
+    num_classes: 3
+    train_set: [{data: [{name: seeds, format: numpy, path: set/seeds0.npy},
+                        {name: labels, format: numpy, path: set/labels0.npy}]}]
+    validation_set: [{data: [{name: seed_nodes, format: numpy, path: set/seeds1.npy},
+                             {name: labels, format: numpy, path: set/labels1.npy}]}]
+    test_set: [{data: [{name: seeds, format: numpy, path: set/seeds2.npy}]}]
+"""
+
+    def test_graphbolt(self):
+        def describe(text):
+            self.write('d/metadata.yaml', text)
+        self.write('d/edges/e.npy', self.edges)
+        self.write('d/edges/e.csv', '\n'.join(f'{a},{b}' for a, b in self.edges.T))
+        self.write('d/data/feat.npy', self.x)
+        self.write('d/year.npy', self.y)
+        for k, rows in enumerate(self.split):
+            self.write(f'd/set/seeds{k}.npy', rows.astype(np.int32))
+            self.write(f'd/set/labels{k}.npy', self.y[rows])
+        self.want['labels'] = self.y.copy()
+        self.want['labels'][self.split[2]] = -1
+        both = self.METADATA.replace('FORMAT', 'numpy').replace('EDGES', 'edges/e.npy')
+        describe(both)
+        self.expect('graphbolt')
+        describe(self.METADATA.replace('FORMAT', 'csv').replace('EDGES', 'edges/e.csv'))
+        self.expect('graphbolt')
+        for text, part in (
+                (both.replace('{num: 9}', '{num: 3}'), 'wanted a vertex id from 0 to 2'),
+                (both.replace('{num: 9}', '{num: 9}, {num: 2}'), 'several types in graph.nodes'),
+                (both.replace('{num: 9}', ''), 'no graph.nodes'),
+                (both.replace('feat, format: numpy', 'feat, format: torch'), 'pickle of torch'),
+                ('graph_topology: {}\n', 'a preprocessed data set'),
+                (both.replace('[{num', '[{{num'), 'no YAML'),
+                (both.replace('set/labels1', 'set/labels0'), '4 labels for the 2 vertices')):
+            describe(text)
+            self.refuse(65, part, self.path('d'))
+        describe(both.replace('data/feat.npy', 'data/none.npy'))
+        self.refuse(66, 'data/none.npy', self.path('d'))
+
+    def test_marius(self):
+        self.write('d/dataset.yaml', f'num_edges: {self.E}\nnum_nodes: {self.V}\nnum_relations: 1\n'
+                   f'node_feature_dim: {self.F}\n')
+        self.write('d/edges/train_edges.bin', self.edges.T.astype(np.int32).tobytes())
+        self.write('d/nodes/features.bin', self.x.tobytes())
+        self.write('d/nodes/labels.bin', self.y.astype(np.int32).tobytes())
+        for name, rows in zip(('train', 'validation', 'test'), self.split):
+            self.write(f'd/nodes/{name}_nodes.bin', rows.astype(np.int32).tobytes())
+        self.expect('marius')
+        self.write('d/nodes/features.bin', self.x.tobytes()[:-16])
+        self.refuse(65, '8 rows, but the graph has 9', self.path('d'))
+        self.write('d/edges/train_edges.bin', bytes(12))
+        self.refuse(65, 'no whole rows of 2 x i32', self.path('d'))
+        self.write('d/dataset.yaml', 'num_nodes: 9\nnum_relations: 3\n')
+        self.refuse(65, 'edges of 3 relations', self.path('d'))
+
+
 class Program(ImportTest):
     def setUp(self):
         super().setUp()
@@ -518,7 +687,7 @@ class Program(ImportTest):
         os.mkdir(self.path('empty'))
         self.refuse(65, 'no known layout', self.path('empty'))
         self.refuse(66, 'edges.npy', self.path('empty'), '--format', 'folder')
-        self.refuse(64, 'auto folder file', self.text, '--format', 'foldr')
+        self.refuse(64, 'auto folder graphbolt', self.text, '--format', 'foldr')
         self.refuse(66, 'nowhere.npy', self.text, '--features', self.path('nowhere.npy'))
         self.refuse(64, 'columns 1 and 2', self.text, '--weight-column', 2)
         self.refuse(64, 'one edge a line', self.text, '--edge-layout', '2xE')

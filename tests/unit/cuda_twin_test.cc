@@ -111,7 +111,8 @@ void CudaTwin::expect_rows_agree(const struct gnn_rowprog &prog, uint64_t rows, 
 {
 	const uint64_t items = rows * prog.dim_in, bytes = items * gnn_dtype_bytes(dtype);
 	const Floats from = random_floats(items, rows + prog.dim_in);
-	Floats vec0 = random_floats(rows, 3), vec1 = random_floats(rows, 4), cpu_to(rows * prog.dim_out);
+	Floats vec0 = random_floats(rows, 3), vec1 = random_floats(rows, 4),
+	       cpu_to(rows * prog.dim_out);
 	std::vector<uint8_t> narrow(bytes);
 	struct gnn_rows_args a;
 
