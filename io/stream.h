@@ -7,15 +7,9 @@
  * Thread   next by one thread; put and cancel by any thread
  * Fails    GNN_EIO, GNN_EDATA (checksum: names file, array, block, byte offset, found, wanted)
  *
-<<<<<<< HEAD
  * A piece is read straight into its page-aligned buffer, without the page cache; with GNN_DIO_MAP
  * it points into the mapped file and takes no memory. With verify, whole blocks inside the range
  * are hashed as they pass, in order, and compared.
-=======
- * With GNN_DIO_MAP pieces point into the mapped file and take no memory. Else a piece is read
- * straight into its page-aligned buffer, without the page cache. With verify, whole blocks inside
- * the range are hashed as they pass, in order, and compared.
->>>>>>> b35b4fe (import: OGB, IGB, MAG240M, GraphBolt and MariusGNN)
  */
 #ifndef GNN_IO_STREAM_H
 #define GNN_IO_STREAM_H
