@@ -5,9 +5,10 @@
  *   MAX      s = max(s, m)             NaN wins
  *   SOFTMAX  s = fmaf(w, m, s)         w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *
- * message (rows, pitch), state (slots, pitch), entries of a group in source order. One warp takes
- * one destination and one block of 32 x LANE columns, keeps it in registers over all entries and
- * adds them one at a time: the order is that of the list, so the bits depend on nothing else. Row
+ * message (rows, pitch), state (slots, pitch), entries of a group in source order. A team of lanes,
+ * a warp or a power of two below it for narrow rows, takes one destination and one block of
+ * TEAM x LANE columns, keeps it in registers over all entries and adds them one at a time: the
+ * order is that of the list, so the bits depend on nothing else. Row
  * numbers and rows of the next entries are fetched ahead of their additions.
  */
 #include "common.cuh"
@@ -15,12 +16,6 @@
 #include "op/expf.h"
 
 enum { AHEAD = 8 }; /* rows in flight for each warp: covers the latency of HBM */
-
-struct lane_state {
-	const gnn_aggregate_args *a;
-	uint64_t column;  /* of the lane's first */
-	uint32_t count;   /* columns of the lane: 0 past the end */
-};
 
 static __device__ __forceinline__ float leaky(float x, float slope)
 {
@@ -106,15 +101,14 @@ static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, u
 }
 
 /*
- * Columns are those of the messages; SOFTMAX has one more warp task a group whose lanes are heads
- * and whose messages are ones: the denominators.
+ * `place` is the lane's among all teams of the group. Columns are those of the messages; SOFTMAX has
+ * one more task a group whose lanes are heads and whose messages are ones: the denominators.
  */
 template <int LANE, bool SOFTMAX, bool DENOMINATOR>
-static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t block,
-	uint32_t lane)
+static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
-	const uint64_t column = DENOMINATOR ? block * 32 + lane : (block * 32 + lane) * LANE;
+	const uint64_t column = DENOMINATOR ? place : place * LANE;
 	const uint64_t width = DENOMINATOR ? a.heads : a.width;
 	const bool inside = column < width;
 	const uint32_t head = !SOFTMAX || !inside ? 0 :
@@ -158,11 +152,10 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 }
 
 template <int LANE>
-static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t block,
-	uint32_t lane)
+static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
-	const uint64_t column = (block * 32 + lane) * LANE;
+	const uint64_t column = place * LANE;
 	const bool inside = column < a.width;
 	float *s_row = a.state + b.slot[group] * a.state_pitch + column;
 	columns<LANE> s = load<LANE>(s_row, inside);
@@ -184,50 +177,61 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 	store<LANE>(s_row, s, inside);
 }
 
-/* Warp tasks: (group, block of columns), the blocks of one group side by side. */
+/* Tasks of a team: (group, block of columns), the blocks of one group side by side. */
 template <int LANE, int COMBINE>
-static __global__ void aggregate_kernel(gnn_aggregate_args a)
+static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 {
 	const uint64_t groups = a.batch.group_counter != nullptr ? *a.batch.group_counter
 		: a.batch.group_count;
-	const uint64_t blocks = (a.width + 32 * LANE - 1) / (32 * LANE);
-	const uint64_t extra = COMBINE == GNN_COMBINE_SOFTMAX ? (a.heads + 31) / 32 : 0;
-	const uint32_t lane = threadIdx.x % 32;
+	const uint64_t blocks = (a.width + team * LANE - 1) / (team * LANE);
+	const uint64_t extra = COMBINE == GNN_COMBINE_SOFTMAX ? (a.heads + team - 1) / team : 0;
+	const uint32_t lane = threadIdx.x % team;
 
-	for (uint64_t t = gnn_grid_first() / 32; t < groups * (blocks + extra);
-	     t += gnn_grid_stride() / 32) {
+	for (uint64_t t = gnn_grid_first() / team; t < groups * (blocks + extra);
+	     t += gnn_grid_stride() / team) {
 		const uint64_t group = t / (blocks + extra), block = t % (blocks + extra);
 
 		if constexpr (COMBINE == GNN_COMBINE_MAX)
-			max_group<LANE>(a, group, block, lane);
+			max_group<LANE>(a, group, block * team + lane);
 		else if constexpr (COMBINE == GNN_COMBINE_SUM)
-			sum_group<LANE, false, false>(a, group, block, lane);
+			sum_group<LANE, false, false>(a, group, block * team + lane);
 		else if (block < blocks)
-			sum_group<LANE, true, false>(a, group, block, lane);
+			sum_group<LANE, true, false>(a, group, block * team + lane);
 		else
-			sum_group<1, true, true>(a, group, block - blocks, lane);
+			sum_group<1, true, true>(a, group, (block - blocks) * team + lane);
 	}
+}
+
+/* The fewest lanes, a power of two, that take a row at once; a warp for wide rows. */
+static uint32_t team_of(uint32_t width, uint32_t lane)
+{
+	uint32_t team = 4;
+
+	while (team < 32 && team * lane < width)
+		team *= 2;
+	return team;
 }
 
 template <int LANE>
 static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t stream)
 {
-	const uint64_t tasks = a->batch.group_count * ((a->width + 32 * LANE - 1) / (32 * LANE) +
-		(a->combine == GNN_COMBINE_SOFTMAX ? (a->heads + 31) / 32 : 0));
-	const unsigned grid = gnn_grid(tasks, GNN_BLOCK_THREADS / 32);
+	const uint32_t team = team_of(a->width, LANE);
+	const uint64_t tasks = a->batch.group_count * ((a->width + team * LANE - 1) / (team * LANE) +
+		(a->combine == GNN_COMBINE_SOFTMAX ? (a->heads + team - 1) / team : 0));
+	const unsigned grid = gnn_grid(tasks, GNN_BLOCK_THREADS / team);
 
 	switch (a->combine) {
 	case GNN_COMBINE_SUM:
 		aggregate_kernel<LANE, GNN_COMBINE_SUM>
-			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_MAX:
 		aggregate_kernel<LANE, GNN_COMBINE_MAX>
-			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_SOFTMAX:
 		aggregate_kernel<LANE, GNN_COMBINE_SOFTMAX>
-			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a);
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	}
 	GNN_RET_LAUNCH("aggregate");

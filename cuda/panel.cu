@@ -3,7 +3,7 @@
  *
  *   y[r][j] = sum over k of x[r][k] w[j][k], k ascending, one fmaf each
  *
- * x (1024, dim_in), w (dim_out, dim_in), y (1024, dim_out), any pitch. Tiles of 32 x 32 through
+ * x (panel rows, dim_in), w (dim_out, dim_in), y (panel rows, dim_out), any pitch. Tiles of 32 x 32 through
  * shared memory, 256 threads with four rows each. For the shapes where cuBLAS fails its check:
  * correct first, a good fraction of its speed second.
  */

@@ -2,7 +2,7 @@
 # What a machine with a GPU is for: builds with CUDA, holds the backend against its CPU twin, runs
 # the reference cases on it, looks with compute-sanitizer, and times inference from memory.
 #
-# usage: tests/gpu.sh [OUT] [STEP ...]    steps: build twin cases bits sanitize time (default: all)
+# usage: tests/gpu.sh [OUT] [STEP ...]    steps: build twin cases bits sanitize profile time (default: all)
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize profile time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -35,14 +35,15 @@ step_bits() {
 	mkdir -p $dir
 	$build/gnnrun generate rmat $dir/g.h5 --scale 16 --edge-factor 16 --feat-dim 100
 	for arch in gcn sage gin gat; do
-		$build/gnnrun model --seeded $arch --dims 100,64,40 --out $dir/m.safetensors
+		$build/gnnrun model --seeded $arch --dims 100,64,40 --out $dir/m.safetensors \
+			>"$out/model.log"
 		local first=
 		for o in "" "--chunk-bytes 1" "--chunk-bytes 64M" "--io map" "--io pread" "" \
 			"--queue-depth 2"; do
 			# shellcheck disable=SC2086
 			must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors \
 				--out $dir/e.h5 --backend cuda $o >"$out/bits.log"
-			must $build/gnnrun export $dir/e.h5 $dir/e.npy
+			must $build/gnnrun export $dir/e.h5 $dir/e.npy >"$out/bits.log"
 			sum=$(sha256sum <$dir/e.npy)
 			[ -n "$first" ] || first=$sum
 			[ "$sum" = "$first" ] || { echo "FAILED: $arch, other bits with '$o'"; failed=1; }
@@ -65,7 +66,8 @@ time_one() { # name, generator options, model dims, repeats
 	mkdir -p $dir
 	# shellcheck disable=SC2086
 	must $build/gnnrun generate rmat $dir/g.h5 $generate >"$out/generate.log"
-	must $build/gnnrun model --seeded gcn --dims "$dims" --out $dir/m.safetensors
+	must $build/gnnrun model --seeded gcn --dims "$dims" --out $dir/m.safetensors \
+		>"$out/model.log"
 	for i in $(seq "$repeats"); do
 		must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors --out $dir/e.h5 \
 			--backend cuda --io map --chunk-bytes "${CHUNK:-64M}" --json \
@@ -81,9 +83,22 @@ print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = {g / r[\"fea
 	rm -rf $dir
 }
 
+step_profile() { # how long each kernel takes, one after another
+	local dir=/dev/shm/gnnrun-profile
+	mkdir -p $dir
+	$build/gnnrun generate rmat $dir/g.h5 --scale 20 --edge-factor 15 --feat-dim 128
+	$build/gnnrun model --seeded gcn --dims 128,64 --out $dir/m.safetensors >"$out/model.log"
+	ncu --clock-control none --metrics gpu__time_duration.sum --print-summary per-kernel \
+		$build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors --out $dir/e.h5 \
+		--backend cuda --io map --chunk-bytes 64M >"$out/profile.log" 2>&1
+	grep -E '^  [a-zA-Z_].*\(|time_duration' "$out/profile.log" | head -60
+	rm -rf $dir
+}
+
 step_time() {
-	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 3
 	time_one narrow "--scale 22 --edge-factor 15 --feat-dim 128" 128,64 3
+	time_one narrow128 "--scale 22 --edge-factor 15 --feat-dim 128" 128,128 3
+	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 3
 }
 
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader || true
