@@ -1,373 +1,11 @@
-// The builder against a naive one in memory: every option, tiny memories, faults everywhere.
-#include "base/fault.h"
-#include "base/mem.h"
-#include "base/rng.h"
-#include "io/builder.h"
-#include "io/store_schema.h"
-#include "io/stream.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <map>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
+// The builder against a naive one in memory: every option, tiny memories, all that is stored.
+#include "unit/builder_fixture.h"
 
 namespace
 {
 
-namespace fs = std::filesystem;
-
-struct Edge {
-	uint64_t src, dst;
-	float weight;
-	bool operator==(const Edge &) const = default;
-};
-
-using Edges = std::vector<Edge>;
-
-struct Options {
-	bool weighted = false, undirected = false, dedup = false, remap = false;
-	uint64_t memory = 64 << 20;
-	uint32_t threads = 2;
-	uint64_t vertices = 0;
-	enum gnn_dio_engine engine = GNN_DIO_AUTO;
-};
-
-std::string describe(const Options &o)
-{
-	return std::string(o.weighted ? "weighted " : "") + (o.undirected ? "undirected " : "") +
-		(o.dedup ? "dedup " : "") + (o.remap ? "remap " : "") + "memory " +
-		std::to_string(o.memory) + " threads " + std::to_string(o.threads);
-}
-
-/* One direction of the topology. */
-struct Rows {
-	std::vector<uint64_t> offsets, neighbors;
-	std::vector<float> weights;
-	bool operator==(const Rows &) const = default;
-};
-
-struct Graph {
-	uint64_t vertices = 0, edges = 0;
-	Rows out, in;
-	std::vector<uint64_t> loops, external;
-	bool operator==(const Graph &) const = default;
-};
-
-/* --- the naive builder --- */
-
-Rows rows_of(Edges edges, uint64_t vertices, bool weighted, bool in)
-{
-	Rows r;
-
-	if (in)
-		for (Edge &e : edges)
-			std::swap(e.src, e.dst);
-	std::stable_sort(edges.begin(), edges.end(), [](const Edge &a, const Edge &b) {
-		return std::tie(a.src, a.dst) < std::tie(b.src, b.dst);
-	});
-	r.offsets.assign(vertices + 1, 0);
-	for (const Edge &e : edges) {
-		r.offsets[e.src + 1]++;
-		r.neighbors.push_back(e.dst);
-		if (weighted)
-			r.weights.push_back(e.weight);
-	}
-	for (uint64_t v = 0; v < vertices; v++)
-		r.offsets[v + 1] += r.offsets[v];
-	return r;
-}
-
-Edges listed(const Edges &edges, const Options &o)
-{
-	Edges all;
-	std::set<std::pair<uint64_t, uint64_t>> seen;
-
-	for (const Edge &e : edges) {
-		all.push_back(e);
-		if (o.undirected && e.src != e.dst)
-			all.push_back({e.dst, e.src, e.weight});
-	}
-	if (o.dedup)
-		std::erase_if(all, [&](const Edge &e) {
-			return !seen.insert({e.src, e.dst}).second;
-		});
-	return all;
-}
-
-Graph naive(const Edges &edges, const Options &o)
-{
-	Edges all = listed(edges, o);
-	std::set<uint64_t> ids;
-	std::map<uint64_t, uint64_t> row;
-	Graph g;
-
-	for (const Edge &e : all) {
-		ids.insert(e.src);
-		ids.insert(e.dst);
-	}
-	g.vertices = ids.empty() ? 0 : *ids.rbegin() + 1;
-	if (o.remap) {
-		for (uint64_t id : ids) {
-			row[id] = g.external.size();
-			g.external.push_back(id);
-		}
-		for (Edge &e : all) {
-			e.src = row[e.src];
-			e.dst = row[e.dst];
-		}
-		g.vertices = ids.size();
-	}
-	g.vertices = std::max(g.vertices, o.vertices);
-	if (o.remap)
-		g.external.resize(g.vertices, UINT64_MAX);
-	g.edges = all.size();
-	g.out = rows_of(all, g.vertices, o.weighted, false);
-	g.in = rows_of(all, g.vertices, o.weighted, true);
-	for (const Edge &e : all)
-		if (e.src == e.dst) {
-			g.loops.resize(g.vertices);
-			g.loops[e.src]++;
-		}
-	return g;
-}
-
-struct gnn_build_report naive_report(const Edges &edges, const Options &o, const Graph &g)
-{
-	struct gnn_build_report r = {};
-	Options all = o;
-	std::vector<bool> touched(g.vertices);
-
-	all.dedup = false;
-	r.edges_read = edges.size();
-	r.edges_stored = g.edges;
-	r.vertices = g.vertices;
-	for (uint64_t v = 0; v < g.loops.size(); v++) {
-		r.self_loops += g.loops[v];
-		r.loop_vertices += g.loops[v] > 0;
-	}
-	std::set<std::pair<uint64_t, uint64_t>> distinct;
-	const Edges every = listed(edges, all);
-	for (const Edge &e : every)
-		distinct.insert({e.src, e.dst});
-	r.duplicates = every.size() - distinct.size();
-	for (uint64_t v = 0; v < g.vertices; v++) {
-		const uint64_t out = g.out.offsets[v + 1] - g.out.offsets[v];
-		const uint64_t in = g.in.offsets[v + 1] - g.in.offsets[v];
-		r.max_out_degree = std::max(r.max_out_degree, out);
-		r.max_in_degree = std::max(r.max_in_degree, in);
-		r.isolated += out + in == 0;
-	}
-	return r;
-}
-
-/* --- the fixture --- */
-
-struct BuilderTest : ::testing::Test {
-	fs::path folder;
-	std::string store;
-	struct gnn_build_report report;
-
-	void SetUp() override
-	{
-		char name[] = "/tmp/gnn-builder-XXXXXX";
-		folder = mkdtemp(name);
-		store = folder / "g.h5";
-	}
-	void TearDown() override
-	{
-		gnn_fault_clear();
-		gnn_mem_limit(0);
-		fs::remove_all(folder);
-	}
-	/* Adds edges in batches of odd sizes. */
-	static int add_all(struct gnn_builder *b, const Edges &edges, bool weighted)
-	{
-		uint64_t at = 0, batch = 1;
-
-		while (at < edges.size()) {
-			const uint64_t n = std::min<uint64_t>(batch, edges.size() - at);
-			std::vector<uint64_t> src, dst;
-			std::vector<float> weight;
-			for (uint64_t i = at; i < at + n; i++) {
-				src.push_back(edges[i].src);
-				dst.push_back(edges[i].dst);
-				weight.push_back(edges[i].weight);
-			}
-			const struct gnn_edges e = {
-				src.data(), dst.data(), weighted ? weight.data() : nullptr, n};
-			const int rc = gnn_builder_add(b, &e);
-			if (rc < 0)
-				return rc;
-			at += n;
-			batch = batch * 3 % 20011 + 1;
-		}
-		return GNN_OK;
-	}
-	struct gnn_builder_opts opts_of(const Options &o) const
-	{
-		struct gnn_builder_opts b = {};
-
-		b.out_path = store.c_str();
-		b.memory_bytes = o.memory;
-		b.threads = o.threads;
-		b.weighted = o.weighted;
-		b.undirected = o.undirected;
-		b.dedup = o.dedup;
-		b.remap = o.remap;
-		b.engine = o.engine;
-		return b;
-	}
-	int build(const Edges &edges, const Options &o)
-	{
-		const struct gnn_builder_opts opts = opts_of(o);
-		struct gnn_builder_parts parts = {};
-		struct gnn_builder *b = nullptr;
-		uint64_t vertices = 0;
-		int rc = gnn_builder_create(&b, &opts);
-
-		if (rc == GNN_OK)
-			rc = add_all(b, edges, o.weighted);
-		if (rc == GNN_OK)
-			rc = gnn_builder_seal(b, o.vertices, &vertices);
-		parts.vertices_min = o.vertices;
-		if (rc == GNN_OK)
-			rc = gnn_builder_finish(b, &parts, &report);
-		gnn_builder_destroy(b);
-		return rc;
-	}
-	template <typename To, typename From = To>
-	static std::vector<To> load(struct gnn_container *c, const char *name)
-	{
-		const struct gnn_array *a = gnn_container_find(c, name);
-		if (a == nullptr)
-			return {};
-		std::vector<From> items(a->rows * a->cols);
-		EXPECT_EQ(a->bytes, items.size() * sizeof(From)) << name;
-		EXPECT_EQ(gnn_array_load(c, a, 0, a->bytes, items.data()), GNN_OK)
-			<< gnn_err_text();
-		return std::vector<To>(items.begin(), items.end());
-	}
-	struct gnn_container *open() const
-	{
-		const struct gnn_container_opts o = {
-			store.c_str(), GNN_FORMAT_STORE, GNN_DIO_AUTO, 0};
-		struct gnn_container *c = nullptr;
-
-		EXPECT_EQ(gnn_container_open(&c, &o), GNN_OK) << gnn_err_text();
-		return c;
-	}
-	Graph read() const
-	{
-		struct gnn_container *c = open();
-		Graph g;
-
-		if (c == nullptr)
-			return g;
-		EXPECT_EQ(gnn_container_number(c, GNN_ATTR_VERTICES, &g.vertices), GNN_OK);
-		EXPECT_EQ(gnn_container_number(c, GNN_ATTR_EDGES, &g.edges), GNN_OK);
-		g.out = {load<uint64_t>(c, GNN_STORE_OUT_OFFSETS),
-			load<uint64_t, uint32_t>(c, GNN_STORE_OUT_NEIGHBORS),
-			load<float>(c, GNN_STORE_OUT_WEIGHTS)};
-		g.in = {load<uint64_t>(c, GNN_STORE_IN_OFFSETS),
-			load<uint64_t, uint32_t>(c, GNN_STORE_IN_NEIGHBORS),
-			load<float>(c, GNN_STORE_IN_WEIGHTS)};
-		g.loops = load<uint64_t, uint32_t>(c, GNN_STORE_SELF_LOOPS);
-		g.external = load<uint64_t>(c, GNN_STORE_EXTERNAL_ID);
-		gnn_container_close(c);
-		return g;
-	}
-	/* Nothing but what is expected lies in the folder. */
-	std::vector<std::string> files() const
-	{
-		std::vector<std::string> names;
-		for (const auto &f : fs::directory_iterator(folder))
-			names.push_back(f.path().filename());
-		return names;
-	}
-	void check(const Edges &edges, const Options &o)
-	{
-		SCOPED_TRACE(describe(o));
-		const Graph wanted = naive(edges, o);
-		const struct gnn_build_report r = naive_report(edges, o, wanted);
-
-		ASSERT_EQ(build(edges, o), GNN_OK) << gnn_err_text();
-		const Graph found = read();
-		ASSERT_EQ(found.vertices, wanted.vertices);
-		ASSERT_EQ(found.edges, wanted.edges);
-		EXPECT_EQ(found.out, wanted.out);
-		EXPECT_EQ(found.in, wanted.in);
-		EXPECT_EQ(found.loops, wanted.loops);
-		EXPECT_EQ(found.external, wanted.external);
-		EXPECT_EQ(report.edges_read, r.edges_read);
-		EXPECT_EQ(report.edges_stored, r.edges_stored);
-		EXPECT_EQ(report.self_loops, r.self_loops);
-		EXPECT_EQ(report.loop_vertices, r.loop_vertices);
-		EXPECT_EQ(report.duplicates, r.duplicates);
-		EXPECT_EQ(report.isolated, r.isolated);
-		EXPECT_EQ(report.vertices, r.vertices);
-		EXPECT_EQ(report.max_in_degree, r.max_in_degree);
-		EXPECT_EQ(report.max_out_degree, r.max_out_degree);
-		EXPECT_EQ(files(), std::vector<std::string>{"g.h5"});
-	}
-};
-
-/* Random edges; a share of loops, of repeated edges and of edges at a hub. */
-Edges random_edges(uint64_t count, uint64_t vertices, uint64_t seed, uint64_t stride = 1,
-	uint64_t first = 0)
-{
-	Edges edges;
-
-	for (uint64_t i = 0; i < count; i++) {
-		const auto draw = [&](uint64_t what, uint64_t below) {
-			return gnn_rng_below(gnn_rng_u64(seed, what, i), below);
-		};
-		Edge e = {draw(0, vertices), draw(1, vertices), static_cast<float>(i)};
-		switch (draw(2, 10)) {
-		case 0:
-			e.dst = e.src;
-			break;
-		case 1:
-			e.dst = vertices / 2;
-			break;
-		case 2:
-			e.src = vertices / 3;
-			break;
-		case 3:
-			if (!edges.empty())
-				e.src = (edges.back().src - first) / stride;
-			if (!edges.empty())
-				e.dst = (edges.back().dst - first) / stride;
-			break;
-		}
-		e.src = first + e.src * stride;
-		e.dst = first + e.dst * stride;
-		edges.push_back(e);
-	}
-	return edges;
-}
-
-std::vector<Options> every_option()
-{
-	std::vector<Options> all;
-
-	for (int bits = 0; bits < 16; bits++) {
-		Options o;
-		o.weighted = bits & 1;
-		o.undirected = bits & 2;
-		o.dedup = bits & 4;
-		o.remap = bits & 8;
-		all.push_back(o);
-	}
-	return all;
-}
-
-/* --- graphs --- */
+using namespace builder_test;
+using BuilderTest = BuilderFixture;
 
 TEST_F(BuilderTest, SmallestGraphs)
 {
@@ -427,7 +65,7 @@ TEST_F(BuilderTest, EqualEdgesAlone)
 
 TEST_F(BuilderTest, SortedAndReversedInputs)
 {
-	Edges up = random_edges(20000, 100000, 3);
+	Edges up = random_edges(9000, 40000, 3);
 	std::stable_sort(up.begin(), up.end(),
 		[](const Edge &a, const Edge &b) { return a.src < b.src; });
 	const Edges down(up.rbegin(), up.rend());
@@ -455,9 +93,9 @@ TEST_F(BuilderTest, StarsBothWays)
 /* Ids around 2^32 and at the end of 64 bits: wide keys, and rows from a sorted list. */
 TEST_F(BuilderTest, SparseIdsAreRemapped)
 {
-	Edges edges = random_edges(20000, 700, 4);
-	const Edges high = random_edges(20000, 3000, 5, 1, (uint64_t(1) << 32) - 1500);
-	const Edges far = random_edges(20000, 900, 6, 0x0123456789abcdu, 12345);
+	Edges edges = random_edges(9000, 700, 4);
+	const Edges high = random_edges(9000, 3000, 5, 1, (uint64_t(1) << 32) - 1500);
+	const Edges far = random_edges(9000, 900, 6, 0x0123456789abcdu, 12345);
 
 	edges.insert(edges.end(), high.begin(), high.end());
 	edges.insert(edges.end(), far.begin(), far.end());
@@ -491,6 +129,297 @@ TEST_F(BuilderTest, ThreadsAndMemoryDoNotChangeTheFile)
 				ASSERT_EQ(build(edges, o), GNN_OK) << gnn_err_text();
 				ASSERT_EQ(read(), wanted);
 			}
+}
+
+/* The budget is that of the whole process: a byte more than the builder was given is refused. */
+TEST_F(BuilderTest, KeepsInsideItsMemory)
+{
+	const Edges edges = random_edges(3000000, 600000, 14);
+	const Edges far = random_edges(3000000, 600000, 15, 0x100000001u);
+
+	for (Options o : every_option()) {
+		struct gnn_mem_stats before;
+		gnn_mem_stats(&before);
+		if (o.dedup)
+			continue;
+		SCOPED_TRACE(describe(o));
+		o.memory = o.weighted ? 96 << 20 : 64 << 20;
+		gnn_mem_limit(before.held_bytes + o.memory);
+		ASSERT_EQ(build(o.remap ? far : edges, o), GNN_OK) << gnn_err_text();
+		EXPECT_GT(report.scratch_bytes, 0u);
+	}
+}
+
+/* Runs are not sorted differently by what came before: ids grow in the middle of the input. */
+TEST_F(BuilderTest, IdsThatGrow)
+{
+	Edges edges = random_edges(4000, 10, 8);
+
+	for (uint64_t scale : {300, 5000, 70000})
+		for (const Edge &e : random_edges(4000, scale, scale))
+			edges.push_back(e);
+	for (uint64_t memory : {128 << 10, 64 << 20})
+		for (Options o : every_option()) {
+			o.memory = memory;
+			check(edges, o);
+		}
+}
+
+/* --- what is refused --- */
+
+TEST_F(BuilderTest, HugeIdsNeedRemap)
+{
+	Options o;
+	const uint64_t limit = uint64_t(1) << 48;
+
+	EXPECT_EQ(build({{1, 2, 0}, {3, limit, 0}}, o), GNN_EDATA);
+	const std::string text = gnn_err_text();
+	EXPECT_NE(text.find("edge number 2, 3 > 281474976710656"), std::string::npos) << text;
+	EXPECT_NE(text.find("--remap"), std::string::npos) << text;
+	EXPECT_TRUE(files().empty());
+	o.remap = true;
+	check({{1, 2, 0}, {3, limit, 0}}, o);
+}
+
+TEST_F(BuilderTest, OutputThatCannotBeMadeIsRefusedFirst)
+{
+	Options o;
+	struct gnn_builder *b = nullptr;
+
+	store = folder / "no" / "such" / "folder.h5";
+	const struct gnn_builder_opts opts = opts_of(o);
+	EXPECT_EQ(gnn_builder_create(&b, &opts), GNN_ECREAT);
+	EXPECT_EQ(b, nullptr);
+}
+
+TEST_F(BuilderTest, ScratchGoesWhereItIsToldAndHasNoName)
+{
+	Options o;
+	struct gnn_builder *b = nullptr;
+	struct gnn_builder_opts opts;
+	const Edges edges = random_edges(40000, 3000, 9);
+
+	o.memory = 128 << 10;
+	opts = opts_of(o);
+	ASSERT_EQ(gnn_builder_create(&b, &opts), GNN_OK);
+	ASSERT_EQ(add_all(b, edges, false), GNN_OK);
+	EXPECT_TRUE(files().empty()); /* more than half of the runs are in the file by now */
+	gnn_builder_destroy(b);
+	EXPECT_TRUE(files().empty());
+
+	opts.scratch = "/no/such/folder";
+	ASSERT_EQ(gnn_builder_create(&b, &opts), GNN_OK);
+	int rc = add_all(b, edges, false);
+	uint64_t vertices;
+	if (rc == GNN_OK)
+		rc = gnn_builder_seal(b, 0, &vertices);
+	EXPECT_EQ(rc, GNN_ECREAT);
+	EXPECT_NE(std::string(gnn_err_text()).find("--scratch"), std::string::npos)
+		<< gnn_err_text();
+	gnn_builder_destroy(b);
+}
+
+/* --- features, labels, splits --- */
+
+struct Matrix {
+	struct gnn_rows_source source; /* first: the builder gives it back */
+	std::vector<uint8_t> data;
+	uint64_t at;
+	int failure;
+};
+
+int read_matrix(struct gnn_rows_source *s, uint64_t rows, void *to)
+{
+	Matrix *m = reinterpret_cast<Matrix *>(s);
+	const uint64_t bytes = rows * s->cols * gnn_dtype_bytes(s->dtype);
+
+	if (m->failure < 0)
+		return gnn_err(m->failure, "the matrix ends too early");
+	memcpy(to, m->data.data() + m->at, bytes);
+	m->at += bytes;
+	return GNN_OK;
+}
+
+Matrix matrix(uint64_t rows, uint64_t cols, enum gnn_dtype dtype)
+{
+	Matrix m = {{rows, cols, dtype, read_matrix, nullptr}, {}, 0, GNN_OK};
+
+	m.data.resize(rows * cols * gnn_dtype_bytes(dtype));
+	for (uint64_t i = 0; i < m.data.size(); i++)
+		m.data[i] = static_cast<uint8_t>(gnn_rng_u64(11, cols, i) % 7);
+	return m;
+}
+
+struct PartsTest : BuilderFixture {
+	Edges edges = random_edges(5000, 1000, 12);
+	Options o;
+	struct gnn_builder *b = nullptr;
+	struct gnn_builder_parts parts = {};
+
+	void TearDown() override
+	{
+		gnn_builder_destroy(b);
+		BuilderFixture::TearDown();
+	}
+	void start()
+	{
+		const struct gnn_builder_opts opts = opts_of(o);
+		uint64_t vertices;
+
+		ASSERT_EQ(gnn_builder_create(&b, &opts), GNN_OK);
+		ASSERT_EQ(add_all(b, edges, false), GNN_OK);
+		ASSERT_EQ(gnn_builder_seal(b, 1003, &vertices), GNN_OK);
+		ASSERT_EQ(vertices, 1003u);
+	}
+	uint64_t number(struct gnn_container *c, const char *name)
+	{
+		uint64_t n = UINT64_MAX;
+
+		EXPECT_EQ(gnn_container_number(c, name, &n), GNN_OK) << name;
+		return n;
+	}
+};
+
+int tell_provenance(void *with, const char **json)
+{
+	const Matrix *m = static_cast<const Matrix *>(with);
+
+	EXPECT_EQ(m->at, m->data.size()); /* it has been read to the end */
+	*json = "{\"late\":1}";
+	return GNN_OK;
+}
+
+TEST_F(PartsTest, EverythingIsStored)
+{
+	const std::vector<uint64_t> train = {5, 3, 999}, valid = {1002}, test;
+	Matrix features = matrix(1003, 33, GNN_F16), labels = matrix(1003, 1, GNN_I64);
+	std::vector<int64_t> label(1003);
+
+	for (int64_t v = 0; v < 1003; v++)
+		label[v] = v % 5 == 0 ? -1 : v % 42;
+	memcpy(labels.data.data(), label.data(), labels.data.size());
+	start();
+	parts.features = &features.source;
+	parts.labels = &labels.source;
+	parts.split[0] = train.data();
+	parts.split_count[0] = train.size();
+	parts.split[1] = valid.data();
+	parts.split_count[1] = valid.size();
+	parts.split[2] = train.data(); /* an empty split, but a split */
+	parts.provenance = "{\"early\":1}";
+	parts.provenance_at_end = tell_provenance;
+	parts.with = &features;
+	ASSERT_EQ(gnn_builder_finish(b, &parts, &report), GNN_OK) << gnn_err_text();
+
+	struct gnn_container *c = open();
+	ASSERT_NE(c, nullptr);
+	const struct gnn_array *f = gnn_container_find(c, GNN_STORE_FEATURES);
+	EXPECT_EQ(f->rank, 2u);
+	EXPECT_EQ(f->cols, 33u);
+	EXPECT_EQ(f->dtype, GNN_F16);
+	std::vector<uint8_t> data(f->bytes);
+	ASSERT_EQ(gnn_array_load(c, f, 0, f->bytes, data.data()), GNN_OK);
+	EXPECT_EQ(data, features.data);
+	EXPECT_EQ(gnn_container_find(c, GNN_STORE_LABELS)->rank, 1u);
+	EXPECT_EQ(load<int64_t>(c, GNN_STORE_LABELS), label);
+	EXPECT_EQ(load<uint64_t>(c, GNN_STORE_SPLIT_TRAIN), train);
+	EXPECT_EQ(load<uint64_t>(c, GNN_STORE_SPLIT_VALID), valid);
+	EXPECT_EQ(load<uint64_t>(c, GNN_STORE_SPLIT_TEST), test);
+	EXPECT_NE(gnn_container_find(c, GNN_STORE_SPLIT_TEST), nullptr);
+	EXPECT_STREQ(gnn_container_provenance(c), "{\"late\":1}");
+	EXPECT_EQ(number(c, GNN_ATTR_CLASSES), 42u);
+	EXPECT_EQ(number(c, GNN_ATTR_MAX_IN_DEGREE), report.max_in_degree);
+	EXPECT_EQ(number(c, GNN_ATTR_MAX_OUT_DEGREE), report.max_out_degree);
+	EXPECT_EQ(number(c, GNN_ATTR_ISOLATED), report.isolated);
+	EXPECT_EQ(number(c, GNN_ATTR_SELF_LOOPS), report.self_loops);
+	EXPECT_EQ(number(c, GNN_ATTR_DUPLICATES), report.duplicates);
+	gnn_container_close(c);
+}
+
+TEST_F(PartsTest, DuplicatesOfADedupedStoreAreNone)
+{
+	o.dedup = true;
+	start();
+	ASSERT_EQ(gnn_builder_finish(b, &parts, &report), GNN_OK) << gnn_err_text();
+	EXPECT_GT(report.duplicates, 0u);
+	struct gnn_container *c = open();
+	EXPECT_EQ(number(c, GNN_ATTR_DUPLICATES), 0u);
+	gnn_container_close(c);
+}
+
+TEST_F(PartsTest, MultiLabelsAreAMatrix)
+{
+	Matrix labels = matrix(1003, 17, GNN_U8);
+
+	start();
+	parts.labels = &labels.source;
+	ASSERT_EQ(gnn_builder_finish(b, &parts, &report), GNN_OK) << gnn_err_text();
+	struct gnn_container *c = open();
+	EXPECT_EQ(gnn_container_find(c, GNN_STORE_LABELS)->cols, 17u);
+	EXPECT_EQ((load<uint8_t>(c, GNN_STORE_LABELS)), labels.data);
+	EXPECT_EQ(number(c, GNN_ATTR_CLASSES), 17u);
+	gnn_container_close(c);
+}
+
+TEST_F(PartsTest, RowsMustFitTheVertices)
+{
+	Matrix features = matrix(1002, 3, GNN_F32);
+
+	start();
+	parts.features = &features.source;
+	EXPECT_EQ(gnn_builder_finish(b, &parts, &report), GNN_EDATA);
+	EXPECT_STREQ(gnn_err_text(), "features: 1002 rows for 1003 vertices");
+	EXPECT_TRUE(files().empty());
+}
+
+TEST_F(PartsTest, AFailingSourceLeavesNothing)
+{
+	Matrix features = matrix(1003, 3, GNN_F32);
+
+	features.failure = GNN_EDATA;
+	start();
+	parts.features = &features.source;
+	EXPECT_EQ(gnn_builder_finish(b, &parts, &report), GNN_EDATA);
+	EXPECT_STREQ(gnn_err_text(), "the matrix ends too early");
+	gnn_builder_destroy(b);
+	b = nullptr;
+	EXPECT_TRUE(files().empty());
+}
+
+/* --- rows of external ids --- */
+
+TEST_F(BuilderTest, RowsOfExternalIds)
+{
+	/* In the bitmap alone; in the list in memory; in the list on the disk, piece by piece. */
+	const struct {
+		uint64_t stride, vertices, memory;
+	} cases[] = {{3, 5000, 64 << 20}, {0x100000001u, 5000, 64 << 20},
+		{0x100000001u, 30000, 128 << 10}};
+
+	for (const auto &k : cases) {
+		const Edges edges = random_edges(40000, k.vertices, 13, k.stride, 7);
+		Options o;
+		o.remap = true;
+		o.memory = k.memory;
+		const Graph wanted = naive(edges, o);
+		const struct gnn_builder_opts opts = opts_of(o);
+		struct gnn_builder *b = nullptr;
+		uint64_t vertices, row;
+
+		ASSERT_EQ(gnn_builder_create(&b, &opts), GNN_OK);
+		ASSERT_EQ(add_all(b, edges, false), GNN_OK);
+		ASSERT_EQ(gnn_builder_seal(b, 0, &vertices), GNN_OK);
+		ASSERT_EQ(vertices, wanted.external.size());
+		for (uint64_t i = 0; i < vertices; i++) {
+			const uint64_t v = i * 7919 % vertices;
+			ASSERT_EQ(gnn_builder_row_of(b, wanted.external[v], &row), GNN_OK);
+			ASSERT_EQ(row, v);
+			ASSERT_EQ(gnn_builder_row_of(b, wanted.external[v] + 1, &row), GNN_EOF);
+		}
+		EXPECT_EQ(gnn_builder_row_of(b, 0, &row), GNN_EOF);
+		EXPECT_EQ(gnn_builder_row_of(b, UINT64_MAX, &row), GNN_EOF);
+		gnn_builder_destroy(b);
+	}
 }
 
 } // namespace
