@@ -26,8 +26,10 @@ struct BuilderFaultTest : BuilderFixture {
 		return {{random_edges(9000, 500, 1), plain},
 			{random_edges(9000, 500, 2, uint64_t(1) << 40), sparse}};
 	}
-	/* Tries until the fault is not reached, at most about `tries` times; returns the failures. */
-	int fail_each(enum gnn_fault_site site, const std::string &rule, std::vector<int> allowed,
+	using Statuses = std::vector<int>;
+
+	/* Fails the n-th operation for about `tries` n; returns how many builds failed of it. */
+	int fail_each(enum gnn_fault_site site, const std::string &rule, const Statuses &allowed,
 		uint64_t tries)
 	{
 		int failures = 0;
@@ -57,7 +59,7 @@ struct BuilderFaultTest : BuilderFixture {
 					<< rc << " " << text;
 				EXPECT_FALSE(text.empty());
 				/* Only when its folder cannot be synced is the output there. */
-				const bool whole = text.find("is complete, but") != std::string::npos;
+				const bool whole = text.find("is complete, but") != text.npos;
 				EXPECT_EQ(files().size(), whole ? 1u : 0u);
 				if (HasFailure())
 					return failures;
