@@ -1,5 +1,5 @@
 /* cuda/backend_cuda.c - the CUDA backend: fills op's vtable from device, rows and launchers. */
-#include "rows.h"
+#include "cuda/rows.h"
 
 #include "base/mem.h"
 

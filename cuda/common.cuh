@@ -24,7 +24,7 @@
 	} while (0)
 
 enum {
-	GNN_BLOCK_THREADS = 256,  /* eight warps: enough of them to hide memory, few registers lost */
+	GNN_BLOCK_THREADS = 256,  /* eight warps: enough to hide memory, few registers lost */
 	GNN_GRID_MAX = 132 * 64,  /* grid-stride from there on */
 };
 

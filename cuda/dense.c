@@ -1,5 +1,5 @@
 /* cuda/dense.c - see dense.h. */
-#include "dense.h"
+#include "cuda/dense.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -200,8 +200,8 @@ int gnn_cuda_dense_check(struct gnn_cuda_dense *d, uint32_t dim_in, uint32_t dim
 	GNN_TRY(multiply(d, &c, c.moved_x, c.moved_y, dim_in, dim_out));
 	own = !rows_agree(&c, dim_out);
 	if (own)
-		gnn_log(GNN_LOG_INFO, "cuda", "cuBLAS gives other bits at other places for %u x %u: "
-			"own kernel", dim_in, dim_out);
+		gnn_log(GNN_LOG_INFO, "cuda", "cuBLAS gives other bits at other places for %u x "
+			"%u: own kernel", dim_in, dim_out);
 	d->shape[d->shape_count].dim_in = dim_in;
 	d->shape[d->shape_count].dim_out = dim_out;
 	d->shape[d->shape_count++].own = own;

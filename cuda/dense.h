@@ -13,7 +13,7 @@
 #ifndef GNN_CUDA_DENSE_H
 #define GNN_CUDA_DENSE_H
 
-#include "device.h"
+#include "cuda/device.h"
 
 enum { GNN_CUDA_SHAPES_MAX = 256 };
 

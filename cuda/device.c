@@ -1,5 +1,5 @@
 /* cuda/device.c - see device.h. */
-#include "device.h"
+#include "cuda/device.h"
 
 #include "base/fault.h"
 #include "base/mem.h"

@@ -12,7 +12,7 @@
 #ifndef GNN_CUDA_DEVICE_H
 #define GNN_CUDA_DEVICE_H
 
-#include "gnn_cuda.h"
+#include "cuda/gnn_cuda.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

@@ -7,8 +7,8 @@
  * depends on itself alone. One thread takes four neighbouring columns, with 16-byte accesses where
  * pitch and address allow. Grid-stride.
  */
-#include "common.cuh"
-#include "gnn_cuda.h"
+#include "cuda/common.cuh"
+#include "cuda/gnn_cuda.h"
 #include "op/expf.h"
 
 #include <cuda_bf16.h>

@@ -7,8 +7,8 @@
  * V, past all others. Group starts are selected where the destination changes. Deterministic:
  * every place is computed, nothing is claimed by atomics.
  */
-#include "common.cuh"
-#include "gnn_cuda.h"
+#include "cuda/common.cuh"
+#include "cuda/gnn_cuda.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>

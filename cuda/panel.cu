@@ -7,8 +7,8 @@
  * shared memory, 256 threads with four rows each. For the shapes where cuBLAS fails its check:
  * correct first, a good fraction of its speed second.
  */
-#include "common.cuh"
-#include "gnn_cuda.h"
+#include "cuda/common.cuh"
+#include "cuda/gnn_cuda.h"
 
 enum { TILE = 32, ROWS_EACH = 4 };
 

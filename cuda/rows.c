@@ -1,5 +1,5 @@
 /* cuda/rows.c - runs row programs: dense panels by cuBLAS, what is between them in fused passes. */
-#include "rows.h"
+#include "cuda/rows.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #ifndef GNN_CUDA_ROWS_H
 #define GNN_CUDA_ROWS_H
 
-#include "dense.h"
+#include "cuda/dense.h"
 
 enum { GNN_CUDA_WEIGHTS_MAX = 1024 };
 

@@ -10,8 +10,8 @@
  * One warp a row (SCORES: a row and head), grid-stride. Deterministic: lanes take columns at
  * stride 32 and are added by a fixed tree.
  */
-#include "common.cuh"
-#include "gnn_cuda.h"
+#include "cuda/common.cuh"
+#include "cuda/gnn_cuda.h"
 
 static __device__ __forceinline__ float warp_sum(float x)
 {
@@ -62,7 +62,8 @@ static __global__ void scores_kernel(gnn_cuda_rowwise r)
 {
 	const uint32_t channels = r.dim_in / r.heads, lane = threadIdx.x % 32;
 
-	for (uint64_t i = gnn_grid_first() / 32; i < r.rows * r.heads; i += gnn_grid_stride() / 32) {
+	for (uint64_t i = gnn_grid_first() / 32; i < r.rows * r.heads;
+		i += gnn_grid_stride() / 32) {
 		const uint64_t row = i / r.heads;
 		const uint32_t k = (uint32_t)(i % r.heads);
 		const float *z = r.from + row * r.from_pitch + k * channels;

@@ -46,7 +46,10 @@ step_bits() {
 			must $build/gnnrun export $dir/e.h5 $dir/e.npy >"$out/bits.log"
 			sum=$(sha256sum <$dir/e.npy)
 			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || { echo "FAILED: $arch, other bits with '$o'"; failed=1; }
+			[ "$sum" = "$first" ] || {
+				echo "FAILED: $arch, other bits with '$o'"
+				failed=1
+			}
 		done
 		echo "$arch: equal bits"
 	done
@@ -76,7 +79,8 @@ time_one() { # name, generator options, model dims, repeats
 import json, sys
 r = json.load(open('$out/$name.$i.json'))
 g = r['feature_bytes'] / 1e9
-print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = {g / r[\"feature_s\"]:.1f} GB/s, '
+print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = '
+      f'{g / r[\"feature_s\"]:.1f} GB/s, '
       f'start-up {r[\"startup_s\"]:.2f} s, stream {r[\"stream_s\"]:.2f} s, '
       f'device {r[\"peak_device_bytes\"] / 1e9:.1f} GB')"
 	done

@@ -114,7 +114,7 @@ def check_lines(t):
                 t.bad(name, n, "line", f"{len(line.expandtabs(TAB))} columns, at most {LINE_MAX}")
             if limited and line != line.rstrip():
                 t.bad(name, n, "line", "white space at the end")
-            if c_like and re.match(r" (?!\*)|\t* +\t", line):
+            if c_like and re.match(r" (?!\*| *\\$)|\t* +\t", line):
                 t.bad(name, n, "indent", "tabs indent, spaces behind them align")
             if re.search(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!\(#\d+\))", line):
                 t.bad(name, n, "unfinished", "needs an issue number: (#N)")

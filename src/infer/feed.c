@@ -182,8 +182,8 @@ out:
 static int check_row(const struct gnn_feed *f, gnn_vid v, gnn_eid begin, gnn_eid end)
 {
 	if (begin != f->edge_cursor || end < begin || end > f->o.store->edges)
-		return gnn_err(GNN_EDATA, "topology/out/offsets: row %llu is [%llu, %llu), wanted a "
-			"begin of %llu and an end up to %llu", (unsigned long long)v,
+		return gnn_err(GNN_EDATA, "topology/out/offsets: row %llu is [%llu, %llu), wanted "
+			"a begin of %llu and an end up to %llu", (unsigned long long)v,
 			(unsigned long long)begin, (unsigned long long)end,
 			(unsigned long long)f->edge_cursor, (unsigned long long)f->o.store->edges);
 	return GNN_OK;
@@ -334,8 +334,8 @@ static int run(void *arg)
 		gnn_trace_end(span, "chunk");
 	}
 	if (rc == GNN_OK && f->edge_cursor != f->o.store->edges)
-		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu edges",
-			(unsigned long long)f->edge_cursor,
+		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu "
+			"edges", (unsigned long long)f->edge_cursor,
 			(unsigned long long)f->o.store->edges);
 	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors);
 	if (f->features != NULL)

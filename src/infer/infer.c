@@ -34,7 +34,7 @@ struct run {
 	float                       *finished; /* (finish_rows, widest output) */
 	float                       *host;     /* the same rows in host memory */
 	const char                  *pinned;   /* the mapped store, or NULL */
-	struct gnn_progress         *progress; /* of the layer at work: rows streamed, then finished */
+	struct gnn_progress         *progress; /* of the layer: rows streamed, then finished */
 	uint64_t                     row_bytes; /* of features in the store */
 	uint64_t                     stream_start_ns;
 };

@@ -10,46 +10,7 @@
 #ifndef GNN_INFER_INFER_H
 #define GNN_INFER_INFER_H
 
-#include "io/store.h"
-#include "layer/model.h"
-
-enum { GNN_LAYERS_MAX = 64 };
-enum gnn_metric { GNN_METRIC_AUTO, GNN_METRIC_ACCURACY, GNN_METRIC_ROCAUC, GNN_METRIC_F1 };
-
-struct gnn_infer_opts {
-	struct gnn_store    *store;
-	struct gnn_model    *model;
-	struct gnn_backend  *backend;
-	const char          *out_path;
-	uint64_t             chunk_bytes; /* a ceiling; at least one panel */
-	uint32_t             queue_depth; /* chunks read ahead */
-	bool                 verify_reads;
-	bool                 predict;     /* also /prediction */
-	bool                 save_layers; /* also /layer/<l>, hidden layers from 1 */
-	enum gnn_metric      metric;
-	enum gnn_dio_engine  engine;
-	const char          *provenance;
-};
-
-struct gnn_layer_report {
-	const char *plan;          /* "resident" */
-	const char *message_order; /* "transform-first", "aggregate-first" */
-	uint32_t    message_dim;
-	double      wall_s;
-	uint64_t    read_bytes, written_bytes;
-	uint64_t    messages;      /* own rows included */
-	uint64_t    evictions, reloads, cold_written_bytes;
-};
-
-struct gnn_infer_report {
-	double   startup_s, stream_s, feature_s, wall_s;
-	uint64_t read_bytes, written_bytes, feature_bytes;
-	uint64_t peak_host_bytes, peak_device_bytes;
-	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
-	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
-	uint32_t layer_count;
-	struct gnn_layer_report layer[GNN_LAYERS_MAX];
-};
+#include "infer/opts.h"
 
 GNN_BEGIN_DECLS
 

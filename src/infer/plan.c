@@ -43,8 +43,8 @@ static int check_widths(const struct gnn_infer_opts *o)
 		return gnn_err(GNN_ECONFIG, "%s has no features: import it with --features FILE",
 			gnn_container_path(o->store->container));
 	if (o->store->features->cols != first->dim_in)
-		return gnn_err(GNN_ECONFIG, "%s has features of width %llu, the model's first layer "
-			"wants %u", gnn_container_path(o->store->container),
+		return gnn_err(GNN_ECONFIG, "%s has features of width %llu, the model's first "
+			"layer wants %u", gnn_container_path(o->store->container),
 			(unsigned long long)o->store->features->cols, first->dim_in);
 	for (uint32_t l = 0; l + 1 < layers; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
@@ -120,8 +120,8 @@ static int check_budget(const struct gnn_plan *p)
 	if (s.limit_bytes == 0 || s.held_bytes + p->peak_bytes <= s.limit_bytes)
 		return GNN_OK;
 	return gnn_err(GNN_EOS, "host memory: layer %u needs %.1f MiB (states %.1f, input %.1f, "
-		"buffers %.1f) beside %.1f in use, the budget is %.1f MiB; --host-memory %.0fM would "
-		"suffice", p->peak_layer, (double)p->peak_bytes / mib,
+		"buffers %.1f) beside %.1f in use, the budget is %.1f MiB; --host-memory %.0fM "
+		"would suffice", p->peak_layer, (double)p->peak_bytes / mib,
 		(double)(lp->state_bytes + lp->carry_bytes + lp->score_bytes) / mib,
 		(double)lp->input_bytes / mib, (double)lp->buffer_bytes / mib,
 		(double)s.held_bytes / mib, (double)s.limit_bytes / mib,

@@ -15,12 +15,12 @@
 #define GNN_INFER_PLAN_H
 
 #include "infer/feed.h"
-#include "infer/infer.h"
+#include "infer/opts.h"
 
 struct gnn_layer_plan {
 	bool     features;      /* the input is streamed from the store; else it is in memory */
 	bool     input_message; /* the input in memory already is message rows */
-	bool     keep_messages; /* SOFTMAX: message rows of all vertices are kept for the second pass */
+	bool     keep_messages; /* SOFTMAX: all message rows are kept for the second pass */
 	uint64_t chunk_rows;
 	uint32_t input_width;   /* floats of a row in memory */
 	uint64_t input_bytes;   /* of the whole input in memory; 0 with features */

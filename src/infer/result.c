@@ -77,8 +77,8 @@ int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o)
 	r->multi_label = o->store->labels != NULL && o->store->labels->rank == 2;
 	describe_arrays(r, o, array, &count);
 	GNN_TRY(gnn_container_create(&r->container, &(struct gnn_container_opts){
-		.path = o->out_path, .format = GNN_FORMAT_RESULT, .engine = o->engine}, array, count,
-		attr, GNN_COUNT_OF(attr)));
+		.path = o->out_path, .format = GNN_FORMAT_RESULT, .engine = o->engine}, array,
+		count, attr, GNN_COUNT_OF(attr)));
 	if (o->provenance != NULL)
 		GNN_TRY(gnn_container_set_provenance(r->container, o->provenance));
 	if (o->predict)

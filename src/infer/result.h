@@ -10,7 +10,7 @@
 #ifndef GNN_INFER_RESULT_H
 #define GNN_INFER_RESULT_H
 
-#include "infer/infer.h"
+#include "infer/opts.h"
 
 struct gnn_result;
 
@@ -21,7 +21,7 @@ int  gnn_result_create (struct gnn_result **out, const struct gnn_infer_opts *o)
 int  gnn_result_rows   (struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h);
 /* Copies external ids, publishes. Sets r to NULL. */
 int  gnn_result_commit (struct gnn_result **r, const struct gnn_store *s, uint64_t *written_bytes);
-void gnn_result_destroy(struct gnn_result *r); /* nothing stays under the final name; NULL is fine */
+void gnn_result_destroy(struct gnn_result *r); /* nothing stays under the name; NULL is fine */
 
 GNN_END_DECLS
 

@@ -81,8 +81,8 @@ static int choose(struct gnn_score *s, enum gnn_metric metric)
 			"has %llu columns of labels; use f1 or rocauc",
 			(unsigned long long)s->label_cols);
 	if (!width_fits(classes, s->width, s->multi_label))
-		return gnn_err(GNN_ECONFIG, "--metric %s needs a result as wide as the %llu classes "
-			"of the store, the model gives %u columns", metric_names[metric],
+		return gnn_err(GNN_ECONFIG, "--metric %s needs a result as wide as the %llu "
+			"classes of the store, the model gives %u columns", metric_names[metric],
 			(unsigned long long)classes, s->width);
 	if (metric == GNN_METRIC_ROCAUC && !s->multi_label && classes != 2)
 		return gnn_err(GNN_ECONFIG, "--metric rocauc needs two classes or multi-label "

@@ -16,7 +16,7 @@
 #ifndef GNN_INFER_SCORE_H
 #define GNN_INFER_SCORE_H
 
-#include "infer/infer.h"
+#include "infer/opts.h"
 
 struct gnn_score;
 

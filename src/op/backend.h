@@ -21,19 +21,6 @@
 
 enum gnn_combine { GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX };
 
-/*
- * Degrees of a range of vertices. deg(v) = in[v], less loops[v] if drop_loops, plus 1 if
- * own_counts.
- */
-struct gnn_factors_args {
-	enum gnn_norm   norm;
-	bool            drop_loops, own_counts;
-	const uint32_t *in;    /* (rows) listed in-degrees */
-	const uint32_t *loops; /* (rows) listed self-loops, or NULL: none */
-	uint64_t        rows;
-	float          *to;    /* (rows) */
-};
-
 /* to = program(from), rows starting at a multiple of the panel height. */
 struct gnn_rows_args {
 	const struct gnn_rowprog *prog;
@@ -111,9 +98,9 @@ struct gnn_backend_ops {
 		uint64_t from_pitch, uint64_t width, uint64_t rows);
 	/*
 	 * A range of host memory for the operations that follow. The host memory must stay until a
-	 * mark issued after the stage is reached; what is lent stays until the next but one stage of
-	 * its kind. Not unified backends copy, overlapped with what was issued before. reserve says
-	 * the largest range of a kind, once, before.
+	 * mark issued after the stage is reached; what is lent stays until the next but one stage
+	 * of its kind. Not unified backends copy, overlapped with what was issued before. reserve
+	 * says the largest range of a kind, once, before.
 	 */
 	int  (*reserve)(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes);
 	int  (*stage)(struct gnn_backend *b, enum gnn_stage_kind kind, const void *host,

@@ -46,4 +46,17 @@ GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t 
 	return 1.0f;
 }
 
+/*
+ * Degrees of a range of vertices. deg(v) = in[v], less loops[v] if drop_loops, plus 1 if
+ * own_counts.
+ */
+struct gnn_factors_args {
+	enum gnn_norm   norm;
+	bool            drop_loops, own_counts;
+	const uint32_t *in;    /* (rows) listed in-degrees */
+	const uint32_t *loops; /* (rows) listed self-loops, or NULL: none */
+	uint64_t        rows;
+	float          *to;    /* (rows) */
+};
+
 #endif

@@ -142,7 +142,8 @@ static int steps(const struct setup *s)
 	took[1] = lap(&t);
 	for (uint64_t i = 0; i < STEP_EDGES; i += GNN_KEY_GROUP)
 		used += ops->encode(&last, (char *)sort.key + i * ops->bytes,
-			(uint32_t)gnn_min_u64(GNN_KEY_GROUP, STEP_EDGES - i), (uint8_t *)code + used);
+			(uint32_t)gnn_min_u64(GNN_KEY_GROUP, STEP_EDGES - i),
+			(uint8_t *)code + used);
 	took[2] = lap(&t);
 	last = 0;
 	for (uint64_t i = 0; i < STEP_EDGES; i += GNN_KEY_GROUP)
@@ -223,8 +224,8 @@ static int whole(const struct setup *s)
 		s->kind, (unsigned long long)s->scale, (double)s->edges / 1e6,
 		(unsigned long long)(s->memory / 1000000), (unsigned long long)s->threads,
 		(unsigned long long)r.run_count, (double)r.scratch_bytes / 1e6);
-	printf("wall, ns per edge: add %.1f, seal %.1f, finish %.1f, together %.1f = %.1f M edges/s\n",
-		add / n, seal / n, finish / n, (add + seal + finish) / n,
+	printf("wall, ns per edge: add %.1f, seal %.1f, finish %.1f, together %.1f = "
+		"%.1f M edges/s\n", add / n, seal / n, finish / n, (add + seal + finish) / n,
 		(double)s->edges / 1e6 / (add + seal + finish));
 	printf("cpu, ns per edge: sort %.1f, finish %.1f, together %.1f; peak %.0f MiB\n",
 		sort_cpu / n, (all_cpu - sort_cpu) / n, all_cpu / n, peak_mib());
