@@ -12,167 +12,184 @@
  */
 enum {
 	TERMS_MAX = 128,
-	SUM_BLOCK = 8,      /* vectors of 8 columns held at a time */
-	CARRY_BLOCK = 4,    /* two registers each */
-	MAX_BLOCK = 4,      /* more need registers for the comparisons than there are */
-	PIECES = 16,        /* of the batch for each thread, handed out one by one */
-	GROUP_COST = 2,     /* of a state row to and from memory, in messages out of cache */
+	HEADS_MAX = 8,    /* whose weights are computed at a time */
+	BLOCK = 8,        /* vectors of state columns in registers */
+	LINE_FLOATS = 16, /* of a cache line */
+	AHEAD_LINES = 64, /* of states asked for before their turn, up to a quarter for each */
+	AHEAD_MAX = 16,   /* groups */
+	PIECES = 16,      /* of the batch for each thread, handed out one by one */
+	GROUP_COST = 2,   /* of a state row to and from memory, in messages out of cache */
 };
+
+enum rule { PLAIN, CARRIED, MAXIMUM };
 
 struct terms {
-	uint32_t     count;
 	const float *row[TERMS_MAX];
-	float        weight[TERMS_MAX];
+	const float *weight; /* of entry e at [e stride] */
+	uint32_t     stride, count;
 };
 
-static const float one = 1.0f;
-
-/* Columns [0, 8 n) of s += sum of the terms. */
-GNN_CPU_INLINE void sum_block(float *s, const struct terms *t, uint64_t column, const int n)
+/* One entry of eight columns; `c` is Kahan's carry. */
+GNN_CPU_INLINE void add_entry(const enum rule rule, gnn_f8 *s, gnn_f8 *c, float w, const gnn_f8 *x)
 {
-	gnn_f8 sum[SUM_BLOCK];
+	if (rule == PLAIN) {
+		gnn_f8_fma(s, w, x, s);
+	} else if (rule == CARRIED) {
+		const gnn_f8 minus = -*c;
+		gnn_f8 y, next;
 
-#pragma GCC unroll 8
-	for (int i = 0; i < n; i++)
-		gnn_f8_load(&sum[i], s + column + GNN_LANES * i);
-	for (uint32_t e = 0; e < t->count; e++) {
-		const float *x = t->row[e] + column;
+		gnn_f8_fma(&y, w, x, &minus);
+		next = *s + y;
+		*c = (next - *s) - y;
+		*s = next;
+	} else {
+		const gnn_i8 take = (*x > *s) | (*x != *x); /* a NaN wins and stays */
 
-#pragma GCC unroll 8
-		for (int i = 0; i < n; i++)
-			gnn_f8_fma(&sum[i], t->weight[e], x + GNN_LANES * i, &sum[i]);
-	}
-#pragma GCC unroll 8
-	for (int i = 0; i < n; i++)
-		gnn_f8_store(s + column + GNN_LANES * i, &sum[i]);
-}
-
-GNN_CPU_INLINE void sum_columns(float *s, const struct terms *t, uint64_t width)
-{
-	uint64_t j = 0;
-
-	for (; j + SUM_BLOCK * GNN_LANES <= width; j += SUM_BLOCK * GNN_LANES)
-		sum_block(s, t, j, SUM_BLOCK);
-	for (; j + GNN_LANES <= width; j += GNN_LANES)
-		sum_block(s, t, j, 1);
-	for (; j < width; j++) {
-		float sum = s[j];
-
-		for (uint32_t e = 0; e < t->count; e++)
-			sum = fmaf(t->weight[e], t->row[e][j], sum);
-		s[j] = sum;
+		*s = (gnn_f8)((take & (gnn_i8)*x) | (~take & (gnn_i8)*s));
 	}
 }
 
-/* The same with Kahan's carry c. */
-GNN_CPU_INLINE void carry_block(float *s, float *c, const struct terms *t, uint64_t column,
-	const int n)
+/* Columns [0, 8 n) of rows, states and carries that begin at the block. */
+GNN_CPU_INLINE void sum_block(const enum rule rule, const int n, gnn_f8 *s, gnn_f8 *c,
+	const struct terms *t, uint64_t column)
 {
-	gnn_f8 sum[CARRY_BLOCK], carry[CARRY_BLOCK];
-
-#pragma GCC unroll 4
-	for (int i = 0; i < n; i++) {
-		gnn_f8_load(&sum[i], s + column + GNN_LANES * i);
-		gnn_f8_load(&carry[i], c + column + GNN_LANES * i);
-	}
 	for (uint32_t e = 0; e < t->count; e++) {
-		const float *x = t->row[e] + column;
+		const float w = t->weight[e * t->stride];
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 		for (int i = 0; i < n; i++) {
-			const gnn_f8 minus = -carry[i];
-			gnn_f8 y, next;
+			gnn_f8 x;
 
-			gnn_f8_fma(&y, t->weight[e], x + GNN_LANES * i, &minus);
-			next = sum[i] + y;
-			carry[i] = (next - sum[i]) - y;
-			sum[i] = next;
+			gnn_f8_load(&x, t->row[e] + column + GNN_LANES * i);
+			add_entry(rule, &s[i], &c[i], w, &x);
 		}
 	}
-#pragma GCC unroll 4
+}
+
+GNN_CPU_INLINE void combine_block(const enum rule rule, const int n, float *state, float *carry,
+	const struct terms *t, uint64_t column)
+{
+	gnn_f8 s[BLOCK], c[BLOCK];
+
+#pragma GCC unroll 8
 	for (int i = 0; i < n; i++) {
-		gnn_f8_store(s + column + GNN_LANES * i, &sum[i]);
-		gnn_f8_store(c + column + GNN_LANES * i, &carry[i]);
+		gnn_f8_load(&s[i], state + column + GNN_LANES * i);
+		if (rule == CARRIED)
+			gnn_f8_load(&c[i], carry + column + GNN_LANES * i);
+	}
+	sum_block(rule, n, s, c, t, column);
+#pragma GCC unroll 8
+	for (int i = 0; i < n; i++) {
+		gnn_f8_store(state + column + GNN_LANES * i, &s[i]);
+		if (rule == CARRIED)
+			gnn_f8_store(carry + column + GNN_LANES * i, &c[i]);
 	}
 }
 
-GNN_CPU_INLINE void carry_columns(float *s, float *c, const struct terms *t, uint64_t width)
+/* Fewer than eight columns in all. */
+GNN_CPU_INLINE void combine_few(const enum rule rule, float *state, float *carry,
+	const struct terms *t, uint64_t width)
 {
-	uint64_t j = 0;
+	float lane[GNN_LANES] = {0};
+	gnn_f8 s, c = {0}, x;
 
-	for (; j + CARRY_BLOCK * GNN_LANES <= width; j += CARRY_BLOCK * GNN_LANES)
-		carry_block(s, c, t, j, CARRY_BLOCK);
-	for (; j + GNN_LANES <= width; j += GNN_LANES)
-		carry_block(s, c, t, j, 1);
-	for (; j < width; j++) {
-		float sum = s[j], carry = c[j];
-
-		for (uint32_t e = 0; e < t->count; e++) {
-			const float y = fmaf(t->weight[e], t->row[e][j], -carry);
-			const float next = sum + y;
-
-			carry = (next - sum) - y;
-			sum = next;
-		}
-		s[j] = sum;
-		c[j] = carry;
+	memcpy(lane, state, width * sizeof(float));
+	gnn_f8_load(&s, lane);
+	if (rule == CARRIED) {
+		memcpy(lane, carry, width * sizeof(float));
+		gnn_f8_load(&c, lane);
 	}
-}
-
-/* The larger; a NaN wins and stays. */
-GNN_CPU_INLINE void max_block(float *s, const struct terms *t, uint64_t column, const int n)
-{
-	gnn_f8 most[MAX_BLOCK];
-
-#pragma GCC unroll 4
-	for (int i = 0; i < n; i++)
-		gnn_f8_load(&most[i], s + column + GNN_LANES * i);
 	for (uint32_t e = 0; e < t->count; e++) {
-		const float *x = t->row[e] + column;
-
-#pragma GCC unroll 4
-		for (int i = 0; i < n; i++) {
-			gnn_f8 m;
-			gnn_i8 take;
-
-			gnn_f8_load(&m, x + GNN_LANES * i);
-			take = (m > most[i]) | (m != m);
-			most[i] = (gnn_f8)((take & (gnn_i8)m) | (~take & (gnn_i8)most[i]));
-		}
+		for (uint64_t j = 0; j < width; j++)
+			lane[j] = t->row[e][j];
+		gnn_f8_load(&x, lane);
+		add_entry(rule, &s, &c, t->weight[e * t->stride], &x);
 	}
-#pragma GCC unroll 4
-	for (int i = 0; i < n; i++)
-		gnn_f8_store(s + column + GNN_LANES * i, &most[i]);
+	gnn_f8_store(lane, &s);
+	memcpy(state, lane, width * sizeof(float));
+	if (rule == CARRIED) {
+		gnn_f8_store(lane, &c);
+		memcpy(carry, lane, width * sizeof(float));
+	}
 }
 
-GNN_CPU_INLINE void max_columns(float *s, const struct terms *t, uint64_t width)
+/*
+ * All columns. The last vector of a width that is no multiple of eight overlaps the one before:
+ * it is computed first and stored last, so that what is computed twice comes out the same.
+ */
+GNN_CPU_INLINE void combine_columns(const enum rule rule, float *state, float *carry,
+	const struct terms *t, uint64_t width)
 {
+	const int block = rule == PLAIN ? BLOCK : BLOCK / 2; /* the others need more registers */
+	const uint64_t last = width - GNN_LANES;
+	const bool ragged = width % GNN_LANES != 0;
+	gnn_f8 s = {0}, c = {0};
 	uint64_t j = 0;
 
-	for (; j + MAX_BLOCK * GNN_LANES <= width; j += MAX_BLOCK * GNN_LANES)
-		max_block(s, t, j, MAX_BLOCK);
-	for (; j + GNN_LANES <= width; j += GNN_LANES)
-		max_block(s, t, j, 1);
-	for (; j < width; j++) {
-		float most = s[j];
-
-		for (uint32_t e = 0; e < t->count; e++) {
-			const float m = t->row[e][j];
-
-			most = m > most || m != m ? m : most;
-		}
-		s[j] = most;
+	if (width < GNN_LANES) {
+		combine_few(rule, state, carry, t, width);
+		return;
+	}
+	if (ragged) {
+		gnn_f8_load(&s, state + last);
+		if (rule == CARRIED)
+			gnn_f8_load(&c, carry + last);
+		sum_block(rule, 1, &s, &c, t, last);
+	}
+	for (; j + (uint64_t)block * GNN_LANES <= width; j += (uint64_t)block * GNN_LANES)
+		combine_block(rule, block, state, carry, t, j);
+	if (rule == PLAIN && j + 4 * GNN_LANES <= width) {
+		combine_block(rule, 4, state, carry, t, j);
+		j += 4 * GNN_LANES;
+	}
+	if (j + 2 * GNN_LANES <= width) {
+		combine_block(rule, 2, state, carry, t, j);
+		j += 2 * GNN_LANES;
+	}
+	if (j + GNN_LANES <= width)
+		combine_block(rule, 1, state, carry, t, j);
+	if (ragged) {
+		gnn_f8_store(state + last, &s);
+		if (rule == CARRIED)
+			gnn_f8_store(carry + last, &c);
 	}
 }
 
-/* Lists entries from `first` up to `end`; returns the first that found no place. */
-GNN_CPU_INLINE uint64_t list_terms(struct terms *t, const struct gnn_aggregate_args *a,
-	uint64_t first, uint64_t end)
+GNN_CPU_CLONES
+static void combine_plain(float *state, const struct terms *t, uint64_t width)
+{
+	combine_columns(PLAIN, state, NULL, t, width);
+}
+
+GNN_CPU_CLONES
+static void combine_carried(float *state, float *carry, const struct terms *t, uint64_t width)
+{
+	combine_columns(CARRIED, state, carry, t, width);
+}
+
+GNN_CPU_CLONES
+static void combine_max(float *state, const struct terms *t, uint64_t width)
+{
+	combine_columns(MAXIMUM, state, NULL, t, width);
+}
+
+static void combine_sums(float *state, float *carry, const struct terms *t, uint64_t width)
+{
+	if (carry == NULL)
+		combine_plain(state, t, width);
+	else
+		combine_carried(state, carry, t, width);
+}
+
+/* Lists entries [first, stop), no more than TERMS_MAX; `weight` is room for theirs. */
+static void list_terms(struct terms *t, float *weight, const struct gnn_aggregate_args *a,
+	uint64_t first, uint64_t stop)
 {
 	const struct gnn_edge_batch *batch = &a->batch;
-	const uint64_t stop = gnn_min_u64(end, first + TERMS_MAX);
 
 	t->count = (uint32_t)(stop - first);
+	t->weight = weight;
+	t->stride = 1;
 	for (uint64_t e = first; e < stop; e++) {
 		const uint32_t src = batch->src[e], row = src & ~GNN_OWN_BIT;
 		const bool own = (src & GNN_OWN_BIT) != 0;
@@ -180,9 +197,8 @@ GNN_CPU_INLINE uint64_t list_terms(struct terms *t, const struct gnn_aggregate_a
 
 		t->row[e - first] = own ? a->own + row * a->own_pitch
 			: a->message + row * a->message_pitch;
-		t->weight[e - first] = batch->weight == NULL ? factor : factor * batch->weight[e];
+		weight[e - first] = batch->weight == NULL ? factor : factor * batch->weight[e];
 	}
-	return stop;
 }
 
 GNN_CPU_INLINE float leaky(float x, float slope)
@@ -190,72 +206,120 @@ GNN_CPU_INLINE float leaky(float x, float slope)
 	return x > 0.0f ? x : slope * x;
 }
 
-/* The weights of the listed entries for one head. */
-GNN_CPU_INLINE void weigh_terms(struct terms *t, const struct gnn_aggregate_args *a,
-	uint64_t first, uint64_t vertex, uint32_t head)
+/* The weights of entries [first, first + count) for some heads: weight (count, heads). */
+GNN_CPU_CLONES
+static void weigh_terms(float *weight, const struct gnn_aggregate_args *a, uint64_t first,
+	uint32_t count, uint64_t vertex, uint32_t head, uint32_t heads)
 {
-	const float at_dst = a->score_dst[vertex * a->score_pitch + head];
-	const float most = leaky(a->score_max[vertex * a->score_pitch + head] + at_dst, a->slope);
+	const float *at_dst = a->score_dst + vertex * a->score_pitch + head;
+	const float *at_max = a->score_max + vertex * a->score_pitch + head;
+	float most[HEADS_MAX];
 
-	for (uint32_t e = 0; e < t->count; e++) {
+	for (uint32_t k = 0; k < heads; k++)
+		most[k] = leaky(at_max[k] + at_dst[k], a->slope);
+	for (uint32_t e = 0; e < count; e++) {
 		const uint64_t row = a->batch.src[first + e] & ~GNN_OWN_BIT;
-		const float score = a->score_src[row * a->score_pitch + head] + at_dst;
+		const float *score = a->score_src + row * a->score_pitch + head;
 
-		t->weight[e] = leaky(score, a->slope) - most;
+		for (uint32_t k = 0; k < heads; k++)
+			weight[e * heads + k] = leaky(score[k] + at_dst[k], a->slope) - most[k];
 	}
-	for (uint32_t e = 0; e < t->count; e++)
-		t->weight[e] = gnn_expf(t->weight[e]);
+	for (uint32_t i = 0; i < count * heads; i++)
+		weight[i] = gnn_expf(weight[i]);
 }
 
-GNN_CPU_INLINE void add_terms(float *s, float *c, const struct terms *t, uint64_t width)
-{
-	if (c == NULL)
-		sum_columns(s, t, width);
-	else
-		carry_columns(s, c, t, width);
-}
-
-/* Head by head: its columns, then its denominator as a sum of weights times one. */
-GNN_CPU_INLINE void softmax_terms(float *s, float *c, struct terms *t,
+/* A few heads at a time: their denominators, the sums of weights, then the columns of each. */
+static void combine_softmax(float *state, float *carry, struct terms *t, float *weight,
 	const struct gnn_aggregate_args *a, uint64_t first, uint64_t vertex)
 {
 	const uint64_t channels = a->width / a->heads;
-	struct terms ones;
+	const float one = 1.0f;
+	struct terms sums = {.weight = &one, .stride = 0, .count = t->count};
 
-	ones.count = t->count;
-	for (uint32_t e = 0; e < t->count; e++)
-		ones.row[e] = &one;
-	for (uint32_t k = 0; k < a->heads; k++) {
-		weigh_terms(t, a, first, vertex, k);
-		add_terms(s + k * channels, c == NULL ? NULL : c + k * channels, t, channels);
-		memcpy(ones.weight, t->weight, t->count * sizeof(float));
-		add_terms(s + a->width + k, c == NULL ? NULL : c + a->width + k, &ones, 1);
+	for (uint32_t head = 0; head < a->heads; head += HEADS_MAX) {
+		const uint32_t heads = (uint32_t)gnn_min_u64(HEADS_MAX, a->heads - head);
+		const uint64_t at = a->width + head;
+
+		weigh_terms(weight, a, first, t->count, vertex, head, heads);
 		for (uint32_t e = 0; e < t->count; e++)
-			t->row[e] += channels;
+			sums.row[e] = weight + e * heads;
+		combine_sums(state + at, carry == NULL ? NULL : carry + at, &sums, heads);
+		t->stride = heads;
+		for (uint32_t k = 0; k < heads; k++) {
+			const uint64_t column = (head + k) * channels;
+
+			t->weight = weight + k;
+			combine_sums(state + column, carry == NULL ? NULL : carry + column, t,
+				channels);
+			for (uint32_t e = 0; e < t->count; e++)
+				t->row[e] += channels;
+		}
 	}
 }
 
-GNN_CPU_CLONES
+/* Kahan's carry of a group, or NULL. */
+static float *carry_of(const struct gnn_aggregate_args *a, uint64_t group)
+{
+	const uint64_t *carry = a->combine == GNN_COMBINE_MAX ? NULL : a->batch.carry;
+
+	if (carry == NULL || carry[group] == GNN_NO_CARRY)
+		return NULL;
+	return a->carry + carry[group] * a->carry_pitch;
+}
+
+GNN_CPU_INLINE void prefetch_row(const float *row, uint64_t width)
+{
+	const uint64_t lines = gnn_min_u64(gnn_ceil_div(width, LINE_FLOATS), AHEAD_LINES / 4);
+
+	for (uint64_t i = 0; i < lines; i++)
+		__builtin_prefetch(row + i * LINE_FLOATS, 1);
+}
+
+/*
+ * What belongs to the destination of a group to come may lie anywhere in memory. Inlined by force:
+ * gcc drops calls of functions that only prefetch.
+ */
+GNN_CPU_INLINE void prefetch_group(const struct gnn_aggregate_args *a, uint64_t group)
+{
+	const struct gnn_edge_batch *b = &a->batch;
+	const bool softmax = a->combine == GNN_COMBINE_SOFTMAX;
+	const uint64_t whole = a->width + (softmax ? a->heads : 0);
+	const float *carry = carry_of(a, group);
+
+	prefetch_row(a->state + b->slot[group] * a->state_pitch, whole);
+	if (carry != NULL)
+		prefetch_row(carry, whole);
+	if (softmax) {
+		__builtin_prefetch(a->score_dst + b->vertex[group] * a->score_pitch);
+		__builtin_prefetch(a->score_max + b->vertex[group] * a->score_pitch);
+	}
+}
+
 static void combine_groups(const struct gnn_aggregate_args *a, uint64_t group, uint64_t end)
 {
 	const struct gnn_edge_batch *batch = &a->batch;
+	const uint64_t lines = gnn_ceil_div(a->width + 1, LINE_FLOATS);
+	const uint64_t ahead = gnn_max_u64(4, gnn_min_u64(AHEAD_LINES / lines, AHEAD_MAX));
+	float weight[TERMS_MAX * HEADS_MAX];
 	struct terms t;
 
 	for (; group < end; group++) {
-		float *s = a->state + batch->slot[group] * a->state_pitch;
-		const bool carried = batch->carry != NULL && batch->carry[group] != GNN_NO_CARRY;
-		float *c = carried ? a->carry + batch->carry[group] * a->carry_pitch : NULL;
-
+		float *state = a->state + batch->slot[group] * a->state_pitch;
+		float *carry = carry_of(a, group);
 		const uint64_t last = batch->first[group + 1];
 
+		if (group + ahead < end)
+			prefetch_group(a, group + ahead);
 		for (uint64_t e = batch->first[group], next; e < last; e = next) {
-			next = list_terms(&t, a, e, last);
+			next = gnn_min_u64(last, e + TERMS_MAX);
+			list_terms(&t, weight, a, e, next);
 			if (a->combine == GNN_COMBINE_SUM)
-				add_terms(s, c, &t, a->width);
+				combine_sums(state, carry, &t, a->width);
 			else if (a->combine == GNN_COMBINE_MAX)
-				max_columns(s, &t, a->width);
+				combine_max(state, &t, a->width);
 			else
-				softmax_terms(s, c, &t, a, e, batch->vertex[group]);
+				combine_softmax(state, carry, &t, weight, a, e,
+					batch->vertex[group]);
 		}
 	}
 }
@@ -287,11 +351,10 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 		return GNN_OK;
 	GNN_ASSERT(a->combine == GNN_COMBINE_SUM || batch->weight == NULL);
 	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || (a->heads > 0 && a->width % a->heads == 0));
-	cost = batch->entry_count + GROUP_COST * batch->group_count;
+	cost = batch->first[batch->group_count] - batch->first[0] + GROUP_COST * batch->group_count;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
 	for (uint64_t i = 0; i < pieces; i++)
-		combine_groups(a, group_at_cost(batch, gnn_ceil_div(cost * i, pieces)),
-			i + 1 == pieces ? batch->group_count
-				: group_at_cost(batch, gnn_ceil_div(cost * (i + 1), pieces)));
+		combine_groups(a, group_at_cost(batch, cost * i / pieces),
+			group_at_cost(batch, cost * (i + 1) / pieces));
 	return GNN_OK;
 }

@@ -8,9 +8,14 @@
 #include <cblas.h>
 #include <omp.h>
 
-enum { TILE_ROWS = 4, TILE_DEPTH = 256, PROBE_PLACES = 3 };
+enum {
+	TILE_ROWS = 6,    /* 12 vectors of sums, two of the weight and one of x: 15 registers */
+	TILE_REST = GNN_PANEL_ROWS % TILE_ROWS,
+	TILE_DEPTH = 512, /* of the packed weight at a time, 32 KiB */
+	LINE_FLOATS = 16, /* of a cache line */
+	PROBE_PLACES = 3,
+};
 
-_Static_assert(GNN_PANEL_ROWS % TILE_ROWS == 0, "a panel is whole tiles");
 _Static_assert(GNN_CPU_TILE == 2 * GNN_LANES, "a tile is two vectors wide");
 
 static void zero_columns(const struct gnn_rowop *op, const struct gnn_cpu_panel *p)
@@ -42,44 +47,65 @@ void gnn_cpu_dense_pack(float *packed, const struct gnn_rowop *op, uint64_t bloc
 			to[j] = j < width ? op->weight[(first + j) * depth + k] : 0.0f;
 }
 
-/* y (TILE_ROWS, TILE) += x (TILE_ROWS, depth) times packed (depth, TILE), in order of depth. */
-GNN_CPU_INLINE void multiply_tile(float *restrict y, uint64_t y_pitch, const float *restrict x,
-	uint64_t x_pitch, const float *restrict packed, uint64_t depth)
+/*
+ * y (rows, TILE) += x (rows, depth) times packed (depth, TILE), in order of depth. Meanwhile the
+ * rows of the next tile are asked for, unless they are in cache already.
+ */
+GNN_CPU_INLINE void multiply_tile(const int rows, float *restrict y, uint64_t y_pitch,
+	const float *restrict x, uint64_t x_pitch, const float *restrict packed, uint64_t depth,
+	bool fresh)
 {
 	gnn_f8 sum[TILE_ROWS][2];
 
-#pragma GCC unroll 4
-	for (int r = 0; r < TILE_ROWS; r++) {
+#pragma GCC unroll 6
+	for (int r = 0; r < rows; r++) {
 		gnn_f8_load(&sum[r][0], y + (uint64_t)r * y_pitch);
 		gnn_f8_load(&sum[r][1], y + (uint64_t)r * y_pitch + GNN_LANES);
 	}
-	for (uint64_t k = 0; k < depth; k++, packed += GNN_CPU_TILE) {
-#pragma GCC unroll 4
-		for (int r = 0; r < TILE_ROWS; r++) {
-			const float w = x[(uint64_t)r * x_pitch + k];
+	for (uint64_t line = 0; line < depth; line += LINE_FLOATS) {
+		const uint64_t end = gnn_min_u64(depth, line + LINE_FLOATS);
 
-			gnn_f8_fma(&sum[r][0], w, packed, &sum[r][0]);
-			gnn_f8_fma(&sum[r][1], w, packed + GNN_LANES, &sum[r][1]);
+		for (int r = 0; fresh && r < rows; r++)
+			__builtin_prefetch(x + (uint64_t)(rows + r) * x_pitch + line);
+		for (uint64_t k = line; k < end; k++, packed += GNN_CPU_TILE) {
+			gnn_f8 left, right;
+
+			gnn_f8_load(&left, packed);
+			gnn_f8_load(&right, packed + GNN_LANES);
+#pragma GCC unroll 6
+			for (int r = 0; r < rows; r++) {
+				const float w = x[(uint64_t)r * x_pitch + k];
+
+				gnn_f8_fma(&sum[r][0], w, &left, &sum[r][0]);
+				gnn_f8_fma(&sum[r][1], w, &right, &sum[r][1]);
+			}
 		}
 	}
-#pragma GCC unroll 4
-	for (int r = 0; r < TILE_ROWS; r++) {
+#pragma GCC unroll 6
+	for (int r = 0; r < rows; r++) {
 		gnn_f8_store(y + (uint64_t)r * y_pitch, &sum[r][0]);
 		gnn_f8_store(y + (uint64_t)r * y_pitch + GNN_LANES, &sum[r][1]);
 	}
 }
 
-/* TILE columns of a panel. The depth is cut so that a piece of the weight stays in the L1 cache. */
+/* TILE columns of a panel; `fresh`: x was not read before. */
 GNN_CPU_CLONES
 static void multiply_block(float *restrict y, uint64_t y_pitch, const float *restrict x,
-	uint64_t x_pitch, const float *restrict packed, uint64_t depth)
+	uint64_t x_pitch, const float *restrict packed, uint64_t depth, bool fresh)
 {
 	for (uint64_t r = 0; r < GNN_PANEL_ROWS; r++)
 		memset(y + r * y_pitch, 0, GNN_CPU_TILE * sizeof(float));
-	for (uint64_t k = 0; k < depth; k += TILE_DEPTH)
-		for (uint64_t r = 0; r < GNN_PANEL_ROWS; r += TILE_ROWS)
-			multiply_tile(y + r * y_pitch, y_pitch, x + r * x_pitch + k, x_pitch,
-				packed + k * GNN_CPU_TILE, gnn_min_u64(TILE_DEPTH, depth - k));
+	for (uint64_t k = 0; k < depth; k += TILE_DEPTH) {
+		const float *weight = packed + k * GNN_CPU_TILE;
+		const uint64_t part = gnn_min_u64(TILE_DEPTH, depth - k);
+		uint64_t r = 0;
+
+		for (; r + TILE_ROWS <= GNN_PANEL_ROWS; r += TILE_ROWS)
+			multiply_tile(TILE_ROWS, y + r * y_pitch, y_pitch, x + r * x_pitch + k,
+				x_pitch, weight, part, fresh);
+		multiply_tile(TILE_REST, y + r * y_pitch, y_pitch, x + r * x_pitch + k, x_pitch,
+			weight, part, fresh);
+	}
 }
 
 void gnn_cpu_dense_own(const struct gnn_rowop *op, const struct gnn_cpu_panel *p,
@@ -92,7 +118,8 @@ void gnn_cpu_dense_own(const struct gnn_rowop *op, const struct gnn_cpu_panel *p
 		const bool whole = width == GNN_CPU_TILE;
 
 		multiply_block(whole ? p->to + first : edge, whole ? p->to_pitch : GNN_CPU_TILE,
-			p->from, p->from_pitch, packed + first * op->dim_in, op->dim_in);
+			p->from, p->from_pitch, packed + first * op->dim_in, op->dim_in,
+			first == 0);
 		for (uint64_t r = 0; !whole && r < GNN_PANEL_ROWS; r++)
 			memcpy(p->to + r * p->to_pitch + first, edge + r * GNN_CPU_TILE,
 				width * sizeof(float));

@@ -48,9 +48,11 @@ GNN_CPU_CLONES
 static void row_leaky(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
 	float v)
 {
+	const float slope = op->slope;
+
 	(void)v;
 	for (uint32_t j = 0; j < op->dim_out; j++)
-		y[j] = x[j] > 0.0f ? x[j] : op->slope * x[j];
+		y[j] = x[j] > 0.0f ? x[j] : slope * x[j];
 }
 
 GNN_CPU_CLONES

@@ -34,13 +34,14 @@ GNN_CPU_INLINE void gnn_f8_store(float *to, const gnn_f8 *from)
 }
 
 /* y = fmaf(w, x, s) per lane. */
-GNN_CPU_INLINE void gnn_f8_fma(gnn_f8 *y, float w, const float *x, const gnn_f8 *s)
+GNN_CPU_INLINE void gnn_f8_fma(gnn_f8 *y, float w, const gnn_f8 *x, const gnn_f8 *s)
 {
-	float lane[GNN_LANES];
+	float lane[GNN_LANES], by[GNN_LANES];
 
 	memcpy(lane, s, sizeof(lane));
+	memcpy(by, x, sizeof(by));
 	for (int i = 0; i < GNN_LANES; i++)
-		lane[i] = fmaf(w, x[i], lane[i]);
+		lane[i] = fmaf(w, by[i], lane[i]);
 	memcpy(y, lane, sizeof(lane));
 }
 
