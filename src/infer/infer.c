@@ -47,14 +47,18 @@ static uint64_t peak_rss_bytes(void)
 	return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* Layers that would have to use edge weights; the others ignore them, as the libraries do. */
 static int check_weights(const struct gnn_infer_opts *o)
 {
-	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++)
+	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
+		const char *arch = gnn_model_conv(o->model, l)->arch;
+
 		if (o->store->out.weights != NULL &&
-			strcmp(gnn_model_conv(o->model, l)->arch, "gcn") == 0)
-			return gnn_err(GNN_ECONFIG, "%s has edge weights, which gcn layers would "
+			(strcmp(arch, "gcn") == 0 || strcmp(arch, "graphconv") == 0))
+			return gnn_err(GNN_ECONFIG, "%s has edge weights, which %s layers would "
 				"have to use and this version does not; import it without weights",
-				gnn_container_path(o->store->container));
+				gnn_container_path(o->store->container), arch);
+	}
 	return GNN_OK;
 }
 

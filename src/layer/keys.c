@@ -19,8 +19,22 @@ static const struct row {
 	{"lin_l.weight", GNN_ROLE_LIN_L_WEIGHT, "weight of the neighbours (out, in)", 0, 0},
 	{"lin_l.bias", GNN_ROLE_LIN_L_BIAS, "bias of the layer", 0, 0},
 	{"lin_r.weight", GNN_ROLE_LIN_R_WEIGHT, "weight of the own row (out, in)", 0, 0},
+	{"lin_src.weight", GNN_ROLE_LIN_SRC_WEIGHT, "weight (out, in)", 0, 0},
+	{"lin_dst.weight", GNN_ROLE_LIN_DST_WEIGHT, "weight (out, in)", 0, 0},
+	{"att", GNN_ROLE_ATT, "attention to destination and source", 0, 0},
 	{"att_src", GNN_ROLE_ATT_SRC, "attention to the source (1, heads, channels)", 0, 0},
 	{"att_dst", GNN_ROLE_ATT_DST, "attention to the destination (1, heads, channels)", 0, 0},
+	{"att_l", GNN_ROLE_ATT_SRC, "attention to the source (1, heads, channels)", 0, 0},
+	{"att_r", GNN_ROLE_ATT_DST, "attention to the destination (1, heads, channels)", 0, 0},
+	{"fc_self.weight", GNN_ROLE_FC_SELF_WEIGHT, "weight of the own row (out, in)", 0, 0},
+	{"fc_self.bias", GNN_ROLE_FC_SELF_BIAS, "bias of the layer", 0, 0},
+	{"fc_neigh.weight", GNN_ROLE_FC_NEIGH_WEIGHT, "weight of the neighbours (out, in)", 0, 0},
+	{"fc_neigh.bias", GNN_ROLE_FC_NEIGH_BIAS, "bias of the layer", 0, 0},
+	{"fc_pool.weight", GNN_ROLE_FC_POOL_WEIGHT, "weight in front of the pool", 0, 0},
+	{"fc_pool.bias", GNN_ROLE_FC_POOL_BIAS, "bias in front of the pool", 0, 0},
+	{"lin_rel.weight", GNN_ROLE_LIN_REL_WEIGHT, "weight of the neighbours (out, in)", 0, 0},
+	{"lin_rel.bias", GNN_ROLE_LIN_REL_BIAS, "bias of the layer", 0, 0},
+	{"lin_root.weight", GNN_ROLE_LIN_ROOT_WEIGHT, "weight of the own row (out, in)", 0, 0},
 	{"eps", GNN_ROLE_EPS, "eps: the own row counts 1 + eps", 0, 0},
 
 	{"nn.weight", GNN_ROLE_MLP_WEIGHT, "MLP weight", 0, 0},
@@ -30,6 +44,13 @@ static const struct row {
 	{"nn.#.running_mean", GNN_ROLE_MLP_MEAN, "MLP batch norm mean", 1, 0},
 	{"nn.#.running_var", GNN_ROLE_MLP_VAR, "MLP batch norm variance", 1, 0},
 	{"nn.#.num_batches_tracked", GNN_ROLE_COUNTER, "counter, not needed", 0, 0},
+	{"apply_func.weight", GNN_ROLE_MLP_WEIGHT, "MLP weight", 0, 0},
+	{"apply_func.bias", GNN_ROLE_MLP_BIAS, "MLP bias", 0, 0},
+	{"apply_func.#.weight", GNN_ROLE_MLP_WEIGHT, "MLP weight", 1, 0},
+	{"apply_func.#.bias", GNN_ROLE_MLP_BIAS, "MLP bias", 1, 0},
+	{"apply_func.#.running_mean", GNN_ROLE_MLP_MEAN, "MLP batch norm mean", 1, 0},
+	{"apply_func.#.running_var", GNN_ROLE_MLP_VAR, "MLP batch norm variance", 1, 0},
+	{"apply_func.#.num_batches_tracked", GNN_ROLE_COUNTER, "counter, not needed", 0, 0},
 	{"nn.lins.#.weight", GNN_ROLE_MLP_WEIGHT, "MLP weight", GNN_MLP_CLASS_STEP, 0},
 	{"nn.lins.#.bias", GNN_ROLE_MLP_BIAS, "MLP bias", GNN_MLP_CLASS_STEP, 0},
 	{"nn.norms.#.module.weight", GNN_ROLE_MLP_WEIGHT, "MLP batch norm", GNN_MLP_CLASS_STEP, 1},
@@ -44,29 +65,18 @@ static const struct row {
 	{"norms.#.*", GNN_ROLE_UNSUPPORTED, "norms between layers", 0, 0},
 	{"bns.#.*", GNN_ROLE_UNSUPPORTED, "norms between layers", 0, 0},
 	{"jk.*", GNN_ROLE_UNSUPPORTED, "jumping knowledge", 0, 0},
-	{"att", GNN_ROLE_UNSUPPORTED, "GATv2, or GAT of PyG 1.5 and older", 0, 0},
 	{"attn", GNN_ROLE_UNSUPPORTED, "GATv2 of DGL", 0, 0},
-	{"att_l", GNN_ROLE_UNSUPPORTED, "GAT of PyG 1.6 and 1.7", 0, 0},
-	{"att_r", GNN_ROLE_UNSUPPORTED, "GAT of PyG 1.6 and 1.7", 0, 0},
 	{"attn_l", GNN_ROLE_UNSUPPORTED, "GAT of DGL", 0, 0},
 	{"attn_r", GNN_ROLE_UNSUPPORTED, "GAT of DGL", 0, 0},
 	{"att_edge", GNN_ROLE_UNSUPPORTED, "edge features", 0, 0},
 	{"lin_edge.weight", GNN_ROLE_UNSUPPORTED, "edge features", 0, 0},
-	{"lin_src.weight", GNN_ROLE_UNSUPPORTED, "GAT of PyG 2.0 to 2.4, or bipartite", 0, 0},
-	{"lin_dst.weight", GNN_ROLE_UNSUPPORTED, "GAT of PyG 2.0 to 2.4, or bipartite", 0, 0},
 	{"lin_r.bias", GNN_ROLE_UNSUPPORTED, "GATv2", 0, 0},
 	{"res.weight", GNN_ROLE_UNSUPPORTED, "residual connections", 0, 0},
 	{"res_fc.*", GNN_ROLE_UNSUPPORTED, "residual connections", 0, 0},
-	{"lin_rel.*", GNN_ROLE_UNSUPPORTED, "GraphConv of PyG", 0, 0},
-	{"lin_root.*", GNN_ROLE_UNSUPPORTED, "GraphConv of PyG", 0, 0},
 	{"lstm.*", GNN_ROLE_UNSUPPORTED, "LSTM aggregation", 0, 0},
 	{"fc.weight", GNN_ROLE_UNSUPPORTED, "GAT of DGL", 0, 0},
 	{"fc_src.*", GNN_ROLE_UNSUPPORTED, "GAT of DGL", 0, 0},
 	{"fc_dst.*", GNN_ROLE_UNSUPPORTED, "GAT of DGL", 0, 0},
-	{"fc_self.*", GNN_ROLE_UNSUPPORTED, "SAGE of DGL", 0, 0},
-	{"fc_neigh.*", GNN_ROLE_UNSUPPORTED, "SAGE of DGL", 0, 0},
-	{"fc_pool.*", GNN_ROLE_UNSUPPORTED, "SAGE of DGL", 0, 0},
-	{"apply_func.*", GNN_ROLE_UNSUPPORTED, "GIN of DGL", 0, 0},
 };
 
 enum { DIGITS_MAX = 6, NUMBERS_MAX = 8, LISTED_MAX = 400 };
@@ -118,6 +128,7 @@ static void match(struct gnn_weight *w)
 			w->stem = (uint32_t)(at - name);
 			w->item = number * rows[r].step + rows[r].shift;
 			w->mlp_class = rows[r].step == GNN_MLP_CLASS_STEP;
+			w->apply_func = strncmp(rows[r].ending, "apply_func.", 11) == 0;
 			return;
 		}
 		at = strchr(at, '.');

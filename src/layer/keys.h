@@ -24,13 +24,26 @@ enum gnn_role {
 	GNN_ROLE_LIN_L_WEIGHT,
 	GNN_ROLE_LIN_L_BIAS,
 	GNN_ROLE_LIN_R_WEIGHT,
+	GNN_ROLE_LIN_SRC_WEIGHT,
+	GNN_ROLE_LIN_DST_WEIGHT,
+	GNN_ROLE_ATT,          /* (1, heads, 2 channels): destination, then source */
 	GNN_ROLE_ATT_SRC,
 	GNN_ROLE_ATT_DST,
+	GNN_ROLE_FC_SELF_WEIGHT,
+	GNN_ROLE_FC_SELF_BIAS,
+	GNN_ROLE_FC_NEIGH_WEIGHT,
+	GNN_ROLE_FC_NEIGH_BIAS,
+	GNN_ROLE_FC_POOL_WEIGHT,
+	GNN_ROLE_FC_POOL_BIAS,
+	GNN_ROLE_LIN_REL_WEIGHT,
+	GNN_ROLE_LIN_REL_BIAS,
+	GNN_ROLE_LIN_ROOT_WEIGHT,
 	GNN_ROLE_EPS,
 	GNN_ROLE_MLP_WEIGHT,   /* of the linear or batch norm at place `item` of a layer's MLP */
 	GNN_ROLE_MLP_BIAS,
 	GNN_ROLE_MLP_MEAN,
 	GNN_ROLE_MLP_VAR,
+	GNN_ROLE_APPLY_FUNC,   /* of no tensor: a mark of layers whose MLP is named as in DGL */
 	GNN_ROLE_COUNTER,      /* understood, and not needed */
 	GNN_ROLE_UNSUPPORTED,  /* understood, but this program cannot compute it */
 };
@@ -48,7 +61,8 @@ struct gnn_weight {
 	uint32_t      stem;     /* bytes of the name in front of the ending */
 	uint32_t      layer;
 	uint32_t      item;     /* place in an MLP */
-	bool          mlp_class; /* PyG's MLP class, not a Sequential */
+	bool          mlp_class;  /* PyG's MLP class, not a Sequential */
+	bool          apply_func; /* DGL's name of an MLP */
 };
 
 GNN_BEGIN_DECLS

@@ -1,8 +1,9 @@
 /*
- * layer/layer_sage.c - SAGEConv of PyG: h'_v = act(W_l agg_u g(h_u) + b + W_r h_v), agg a mean,
- * sum or maximum (0 without in-edges), g the identity or relu(P h + p).
+ * layer/layer_sage.c - SAGEConv: h'_v = act(W_l agg_u g(h_u) + b + W_r h_v), agg a mean, sum or
+ * maximum (0 without in-edges), g the identity or relu(P h + p). GraphConv of PyG is the same with
+ * other names; DGL's "pool" is a maximum with g, its "gcn" the mean over in-edges and the own row.
  *
- * Transform first (mean and sum), one pass: the message is W_l h_u, and the own row brings
+ * Transform first (all but the maximum), one pass: the message is W_l h_u, and the own row brings
  * max(deg, 1) (W_r h_v + b), or W_r h_v + b to a sum, so that the division at the end is right for
  * both. Aggregate first: the state keeps [agg | h_v], and one product with [W_l | W_r] ends it.
  */
@@ -10,51 +11,118 @@
 
 #include <string.h>
 
+enum { BIASES = 3 };
+
+/* What PyG, DGL and PyG's GraphConv call the same things. */
+static const struct names {
+	enum gnn_role w_l, w_r, project, project_bias;
+	enum gnn_role bias[BIASES]; /* of one layer: their sum */
+} all_names[] = {
+	{GNN_ROLE_LIN_L_WEIGHT, GNN_ROLE_LIN_R_WEIGHT, GNN_ROLE_LIN_WEIGHT, GNN_ROLE_LIN_BIAS,
+		{GNN_ROLE_LIN_L_BIAS}},
+	{GNN_ROLE_FC_NEIGH_WEIGHT, GNN_ROLE_FC_SELF_WEIGHT, GNN_ROLE_FC_POOL_WEIGHT,
+		GNN_ROLE_FC_POOL_BIAS,
+		{GNN_ROLE_BIAS, GNN_ROLE_FC_SELF_BIAS, GNN_ROLE_FC_NEIGH_BIAS}},
+	{GNN_ROLE_LIN_REL_WEIGHT, GNN_ROLE_LIN_ROOT_WEIGHT, GNN_ROLE_UNKNOWN, GNN_ROLE_UNKNOWN,
+		{GNN_ROLE_LIN_REL_BIAS}},
+};
+
+/* How an aggregator is computed. */
+static const struct means {
+	enum gnn_combine combine;
+	enum gnn_norm    finish; /* of the combined columns */
+	bool             own_in_mean;
+} all_means[] = {
+	[GNN_AGGREGATE_MEAN] = {GNN_COMBINE_SUM, GNN_NORM_INV_IN, false},
+	[GNN_AGGREGATE_SUM] = {GNN_COMBINE_SUM, GNN_NORM_NONE, false},
+	[GNN_AGGREGATE_MAX] = {GNN_COMBINE_MAX, GNN_NORM_COUNT_IN, false},
+	[GNN_AGGREGATE_POOL] = {GNN_COMBINE_MAX, GNN_NORM_COUNT_IN, false},
+	[GNN_AGGREGATE_GCN] = {GNN_COMBINE_SUM, GNN_NORM_INV_IN, true},
+};
+
 struct sage {
 	const float *w_l;  /* (dim_out, width) */
 	const float *w_r;  /* (dim_out, dim_in) or NULL */
 	const float *bias; /* (dim_out) or NULL */
 	const float *project, *project_bias; /* (width, dim_in), (width); or NULL */
 	uint32_t     width; /* of g(h) */
-	enum gnn_aggregator aggregator;
+	const struct means *means;
 };
+
+/* The one bias as it is, or the sum of DGL 0.6's two. */
+static int read_bias(struct sage *s, struct gnn_conv *c, const struct gnn_lowering *l,
+	const struct names *n)
+{
+	float *sum = NULL;
+	int rc = GNN_OK;
+
+	for (uint32_t k = 0; k < BIASES; k++) {
+		const struct gnn_weight *w = gnn_lower_find(l, n->bias[k], 0);
+
+		if (w == NULL)
+			continue;
+		GNN_TRY(gnn_lower_vector_of(w, c->dim_out));
+		if (s->bias == NULL) {
+			s->bias = w->data;
+			continue;
+		}
+		GNN_TRY(gnn_conv_block(c, c->dim_out, &sum));
+		for (uint32_t i = 0; i < c->dim_out; i++)
+			sum[i] = s->bias[i] + w->data[i];
+		s->bias = sum;
+	}
+out:
+	return rc;
+}
 
 static int read_weights(struct sage *s, struct gnn_conv *c, const struct gnn_lowering *l)
 {
-	const struct gnn_weight *project = gnn_lower_find(l, GNN_ROLE_LIN_WEIGHT, 0);
-	const struct gnn_weight *w_l = gnn_lower_find(l, GNN_ROLE_LIN_L_WEIGHT, 0);
+	const struct names *n = all_names;
+	const struct gnn_weight *project, *w_l;
 	int rc;
 
+	while ((w_l = gnn_lower_find(l, n->w_l, 0)) == NULL)
+		n++;
+	GNN_ASSERT(n < all_names + GNN_COUNT_OF(all_names));
+	project = gnn_lower_find(l, n->project, 0);
 	GNN_TRY(gnn_lower_matrix(w_l, &c->dim_out, &s->width));
 	c->dim_in = s->width;
 	if (project != NULL) {
 		GNN_TRY(gnn_lower_matrix(project, &s->width, &c->dim_in));
 		GNN_TRY(gnn_lower_matrix_of(w_l, c->dim_out, s->width));
 	}
-	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_LIN_BIAS, 0), s->width));
-	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_LIN_L_BIAS, 0), c->dim_out));
-	GNN_TRY(gnn_lower_matrix_of(gnn_lower_find(l, GNN_ROLE_LIN_R_WEIGHT, 0), c->dim_out,
-		c->dim_in));
+	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, n->project_bias, 0), s->width));
+	GNN_TRY(gnn_lower_matrix_of(gnn_lower_find(l, n->w_r, 0), c->dim_out, c->dim_in));
+	GNN_TRY(read_bias(s, c, l, n));
 	s->w_l = w_l->data;
-	s->w_r = gnn_lower_data(l, GNN_ROLE_LIN_R_WEIGHT, 0);
-	s->bias = gnn_lower_data(l, GNN_ROLE_LIN_L_BIAS, 0);
-	s->project = gnn_lower_data(l, GNN_ROLE_LIN_WEIGHT, 0);
-	s->project_bias = gnn_lower_data(l, GNN_ROLE_LIN_BIAS, 0);
-	s->aggregator = l->set->v[GNN_SET_AGGREGATOR].choice;
+	s->w_r = gnn_lower_data(l, n->w_r, 0);
+	s->project = gnn_lower_data(l, n->project, 0);
+	s->project_bias = gnn_lower_data(l, n->project_bias, 0);
 	if (s->project == NULL && s->project_bias != NULL)
-		GNN_FAIL(GNN_ECONFIG, "layer %u has lin.bias but not lin.weight", l->layer);
-	if (s->aggregator > GNN_AGGREGATE_MAX)
-		GNN_FAIL(GNN_ECONFIG, "gnnrun.aggregator=%s is DGL's, the keys are those of PyG",
-			l->set->v[GNN_SET_AGGREGATOR].text);
+		GNN_FAIL(GNN_ECONFIG, "layer %u has a bias of a projection but no weight",
+			l->layer);
 out:
 	return rc;
+}
+
+/* DGL's own aggregators are told apart by their keys; over PyG's keys they cannot be told. */
+static int read_means(struct sage *s, const struct gnn_lowering *l)
+{
+	const struct gnn_setting_value *told = &l->set->v[GNN_SET_AGGREGATOR];
+	bool of_dgl = l->set->v[GNN_SET_LIBRARY].choice == GNN_LIBRARY_DGL;
+
+	if (told->choice > GNN_AGGREGATE_MAX && !of_dgl)
+		return gnn_err(GNN_ECONFIG, "gnnrun.aggregator=%s is DGL's, the keys are those of "
+			"PyG", told->text);
+	s->means = &all_means[told->choice];
+	return GNN_OK;
 }
 
 /* The message is [W_l h | max(deg, 1) (W_r h + b)], the factor for a mean only. */
 static int lower_transform_first(struct gnn_conv *c, const struct sage *s)
 {
 	uint64_t size = (uint64_t)c->dim_out * c->dim_in;
-	bool mean = s->aggregator == GNN_AGGREGATE_MEAN;
+	bool mean = s->means->finish == GNN_NORM_INV_IN;
 	float *w, *bias = NULL;
 	int rc;
 
@@ -62,7 +130,6 @@ static int lower_transform_first(struct gnn_conv *c, const struct sage *s)
 	c->state_width = c->dim_out;
 	gnn_rowprog_init(&c->message, c->dim_in);
 	if (s->w_r == NULL) {
-		c->own = GNN_OWN_NONE;
 		GNN_TRY(gnn_rowprog_dense(&c->message, s->w_l, NULL, c->dim_out));
 	} else {
 		c->own = GNN_OWN_ROW;
@@ -112,7 +179,8 @@ static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
 	const float *w;
 	int rc;
 
-	c->own = s->w_r != NULL ? GNN_OWN_KEEP : GNN_OWN_NONE;
+	if (s->w_r != NULL)
+		c->own = GNN_OWN_KEEP;
 	c->width = s->width;
 	c->state_width = c->width + (s->w_r != NULL ? c->dim_in : 0);
 	gnn_rowprog_init(&c->message, c->dim_in);
@@ -121,9 +189,9 @@ static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
 		GNN_TRY(gnn_rowprog_act(&c->message, GNN_ACT_RELU, 0.0f));
 	}
 	gnn_rowprog_init(&c->finish, c->state_width);
-	if (s->aggregator == GNN_AGGREGATE_MEAN)
+	if (s->means->finish == GNN_NORM_INV_IN)
 		GNN_TRY(gnn_rowprog_scale(&c->finish, 0, c->width, 0));
-	if (s->aggregator == GNN_AGGREGATE_MAX)
+	if (s->means->finish == GNN_NORM_COUNT_IN)
 		GNN_TRY(gnn_rowprog_empty(&c->finish, 0, c->width, 0));
 	GNN_TRY(join_weights(c, s, &w));
 	GNN_TRY(gnn_rowprog_dense(&c->finish, w, s->bias, c->dim_out));
@@ -133,21 +201,20 @@ out:
 
 int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l)
 {
-	static const enum gnn_norm finish[] = {
-		[GNN_AGGREGATE_MEAN] = GNN_NORM_INV_IN,
-		[GNN_AGGREGATE_SUM] = GNN_NORM_NONE,
-		[GNN_AGGREGATE_MAX] = GNN_NORM_COUNT_IN,
-	};
 	struct sage s = {0};
 	bool can_transform;
 	int rc;
 
 	GNN_TRY(read_weights(&s, c, l));
-	can_transform = s.aggregator != GNN_AGGREGATE_MAX && s.project == NULL;
+	GNN_TRY(read_means(&s, l));
+	can_transform = s.means->combine == GNN_COMBINE_SUM && s.project == NULL;
 	GNN_TRY(gnn_lower_order(c, l, can_transform && c->dim_out < c->dim_in, can_transform,
 		true));
-	c->combine = s.aggregator == GNN_AGGREGATE_MAX ? GNN_COMBINE_MAX : GNN_COMBINE_SUM;
-	c->finish_vec[0] = finish[s.aggregator];
+	c->combine = s.means->combine;
+	c->finish_vec[0] = s.means->finish;
+	c->own_counts = s.means->own_in_mean;
+	c->own = s.means->own_in_mean ? GNN_OWN_MESSAGE : GNN_OWN_NONE;
+	c->own_factor = 1.0f;
 	GNN_TRY(c->transform_first ? lower_transform_first(c, &s) : lower_aggregate_first(c, &s));
 	if (l->set->v[GNN_SET_NORMALIZE].choice == 1)
 		GNN_TRY(gnn_rowprog_l2norm(&c->finish, 1e-12f));

@@ -48,6 +48,22 @@ int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols)
 		gnn_lower_shape_text(t, shape, sizeof(shape)));
 }
 
+int gnn_lower_turned(struct gnn_conv *c, const struct gnn_weight *w, uint32_t *rows,
+	uint32_t *cols, const float **out)
+{
+	float *turned;
+	int rc;
+
+	GNN_TRY(gnn_lower_matrix(w, cols, rows));
+	GNN_TRY(gnn_conv_block(c, (uint64_t)*rows * *cols, &turned));
+	for (uint64_t r = 0; r < *rows; r++)
+		for (uint64_t k = 0; k < *cols; k++)
+			turned[r * *cols + k] = w->data[k * *rows + r];
+	*out = turned;
+out:
+	return rc;
+}
+
 int gnn_lower_vector_of(const struct gnn_weight *w, uint32_t count)
 {
 	char shape[128];

@@ -31,6 +31,7 @@ typedef int (*gnn_lower_fn)(struct gnn_conv *c, const struct gnn_lowering *l);
 GNN_BEGIN_DECLS
 
 int gnn_lower_gcn (struct gnn_conv *c, const struct gnn_lowering *l);
+int gnn_lower_gcn_dgl(struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_gin (struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_gat (struct gnn_conv *c, const struct gnn_lowering *l);
@@ -49,6 +50,10 @@ int gnn_lower_matrix(const struct gnn_weight *w, uint32_t *rows, uint32_t *cols)
 /* The exact shape wanted; w may be NULL, which is fine. */
 int gnn_lower_vector_of(const struct gnn_weight *w, uint32_t count);
 int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols);
+
+/* A matrix stored (cols, rows), turned round into a block of the conv. */
+int gnn_lower_turned(struct gnn_conv *c, const struct gnn_weight *w, uint32_t *rows,
+	uint32_t *cols, const float **out);
 
 /* Sets transform_first: what was asked for where the layer can, else `best`. */
 int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,

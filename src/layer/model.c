@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { TENSORS_MAX = 4096 };
 
@@ -59,6 +60,23 @@ static void ask_mlp_activation(struct gnn_model *m)
 			gnn_settings_choices(GNN_SET_MLP_ACTIVATION), between->text);
 }
 
+/* The aggregator that the keys say, or where they do not, PyG's default unless one is told. */
+static int resolve_aggregator(struct gnn_model *m)
+{
+	const struct gnn_setting_value *told = &m->set.v[GNN_SET_AGGREGATOR];
+	const struct gnn_variant *v = m->variant;
+
+	if (v->aggregator == NULL)
+		return GNN_OK;
+	if (!v->free_aggregator && gnn_settings_told(&m->set, GNN_SET_AGGREGATOR) &&
+		strcmp(told->text, v->aggregator) != 0)
+		return gnn_err(GNN_ECONFIG, "told gnnrun.aggregator=%s, but the keys are those of "
+			"%s", told->text, v->name);
+	gnn_settings_offer(&m->set, GNN_SET_AGGREGATOR, v->aggregator,
+		v->free_aggregator ? GNN_TOLD_DEFAULT : GNN_TOLD_KEYS);
+	return GNN_OK;
+}
+
 static int check_list(const struct gnn_model *m, enum gnn_setting which)
 {
 	const struct gnn_setting_value *v = &m->set.v[which];
@@ -84,6 +102,7 @@ static int resolve_settings(struct gnn_model *m)
 	gnn_settings_offer(&m->set, GNN_SET_LIBRARY, gnn_library_name(m->variant->library),
 		GNN_TOLD_KEYS);
 	gnn_settings_offer(&m->set, GNN_SET_ARCH, gnn_arch_name(m->variant->arch), GNN_TOLD_KEYS);
+	GNN_TRY(resolve_aggregator(m));
 	GNN_TRY(gnn_settings_finish(&m->set, m->variant->arch, m->variant->library));
 	GNN_TRY(check_list(m, GNN_SET_HEADS));
 	GNN_TRY(check_list(m, GNN_SET_CONCAT));

@@ -19,9 +19,12 @@ struct gnn_variant {
 	enum gnn_arch    arch;
 	enum gnn_library library;
 	const char      *name;  /* "GCNConv of PyG 2" */
-	uint64_t         need;  /* GNN_ROLE_BIT of what every layer has */
-	uint64_t         may;   /* and of what it may have */
-	gnn_lower_fn     lower; /* NULL: known, but not to be computed here */
+	uint64_t         need;   /* GNN_ROLE_BIT of what every layer has */
+	uint64_t         may;    /* of what it may have */
+	uint64_t         one_of; /* of what it has one or more of; 0: nothing */
+	const char      *aggregator;      /* that the keys say; NULL: the layer has no choice */
+	bool             free_aggregator; /* they do not: another may be told */
+	gnn_lower_fn     lower;           /* NULL: known, but not to be computed here */
 };
 
 struct gnn_model {

@@ -11,42 +11,49 @@ enum kind { CHOICE, COUNT, COUNTS, FLAGS, NUMBER };
 #define PREFIX      "gnnrun."
 #define ONLY(arch)  (1u << GNN_ARCH_##arch)
 #define EVERY       UINT32_MAX
+#define PYG         (1u << GNN_LIBRARY_PYG)
+#define DGL         (1u << GNN_LIBRARY_DGL)
 #define ACTIVATIONS "none|relu|elu|leaky_relu|tanh" /* in the order of enum gnn_act */
 
 /*
- * `archs`: where the setting means something. Elsewhere only `idle` may be told, which says what
- * is so anyway. `fallback` holds where nothing is told; NULL: keys or the architecture decide.
+ * `archs`, `libraries`: where the setting means something. Elsewhere only `idle` may be told, which
+ * says what is so anyway. `fallback` holds where nothing is told; NULL: keys or the architecture decide.
  */
 static const struct row {
 	const char *name;
 	enum kind   kind;
 	const char *choices;
 	uint32_t    archs;
+	uint32_t    libraries;
 	const char *fallback;
 	const char *idle;
 } rows[GNN_SETTING_COUNT] = {
-	[GNN_SET_LIBRARY] = {"gnnrun.library", CHOICE, "pyg|dgl", EVERY, NULL, NULL},
-	[GNN_SET_ARCH] = {"gnnrun.arch", CHOICE, "gcn|sage|gin|gat|gatv2|graphconv", EVERY, NULL,
+	[GNN_SET_LIBRARY] = {"gnnrun.library", CHOICE, "pyg|dgl", EVERY, EVERY, NULL, NULL},
+	[GNN_SET_ARCH] = {"gnnrun.arch", CHOICE, "gcn|sage|gin|gat|gatv2|graphconv", EVERY, EVERY,
+		NULL, NULL},
+	[GNN_SET_LAYERS] = {"gnnrun.layers", COUNT, "a number", EVERY, EVERY, NULL, NULL},
+	[GNN_SET_ACTIVATION] = {"gnnrun.activation", CHOICE, ACTIVATIONS, EVERY, EVERY, "relu",
 		NULL},
-	[GNN_SET_LAYERS] = {"gnnrun.layers", COUNT, "a number", EVERY, NULL, NULL},
-	[GNN_SET_ACTIVATION] = {"gnnrun.activation", CHOICE, ACTIVATIONS, EVERY, "relu", NULL},
-	[GNN_SET_FINAL_ACTIVATION] = {"gnnrun.final_activation", CHOICE, ACTIVATIONS, EVERY,
+	[GNN_SET_FINAL_ACTIVATION] = {"gnnrun.final_activation", CHOICE, ACTIVATIONS, EVERY, EVERY,
 		"none", NULL},
-	[GNN_SET_HEADS] = {"gnnrun.heads", COUNTS, "one number a layer, 8,1", ONLY(GAT), NULL,
+	[GNN_SET_HEADS] = {"gnnrun.heads", COUNTS, "one number a layer, 8,1", ONLY(GAT), EVERY,
+		NULL, NULL},
+	[GNN_SET_CONCAT] = {"gnnrun.concat", FLAGS, "0 or 1 a layer, 1,0", ONLY(GAT), EVERY, NULL,
 		NULL},
-	[GNN_SET_CONCAT] = {"gnnrun.concat", FLAGS, "0 or 1 a layer, 1,0", ONLY(GAT), NULL, NULL},
-	[GNN_SET_NEGATIVE_SLOPE] = {"gnnrun.negative_slope", NUMBER, "a number", ONLY(GAT), "0.2",
-		NULL},
+	[GNN_SET_NEGATIVE_SLOPE] = {"gnnrun.negative_slope", NUMBER, "a number", ONLY(GAT), EVERY,
+		"0.2", NULL},
 	[GNN_SET_SELF_LOOPS] = {"gnnrun.self_loops", CHOICE, "replace|none",
-		ONLY(GCN) | ONLY(GAT), NULL, "none"},
-	[GNN_SET_NORM] = {"gnnrun.norm", CHOICE, "both|right|left|none", 0, NULL, NULL},
-	[GNN_SET_AGGREGATOR] = {"gnnrun.aggregator", CHOICE, "mean|sum|max|gcn|pool", ONLY(SAGE),
-		"mean", "sum"},
-	[GNN_SET_NORMALIZE] = {"gnnrun.normalize", CHOICE, "0|1", ONLY(SAGE), "0", "0"},
-	[GNN_SET_LAYER_NORM_MODE] = {"gnnrun.layer_norm_mode", CHOICE, "node|graph", 0, NULL, NULL},
-	[GNN_SET_JK] = {"gnnrun.jk", CHOICE, "last|cat|max", 0, NULL, NULL},
-	[GNN_SET_MLP_ACTIVATION] = {"gnnrun.mlp_activation", CHOICE, ACTIVATIONS, ONLY(GIN), "relu",
+		ONLY(GCN) | ONLY(GAT), EVERY, NULL, "none"},
+	[GNN_SET_NORM] = {"gnnrun.norm", CHOICE, "both|right|left|none", ONLY(GCN), DGL, "both",
 		NULL},
+	[GNN_SET_AGGREGATOR] = {"gnnrun.aggregator", CHOICE, "mean|sum|max|gcn|pool",
+		ONLY(SAGE) | ONLY(GRAPHCONV), EVERY, NULL, "sum"},
+	[GNN_SET_NORMALIZE] = {"gnnrun.normalize", CHOICE, "0|1", ONLY(SAGE), PYG, "0", "0"},
+	[GNN_SET_LAYER_NORM_MODE] = {"gnnrun.layer_norm_mode", CHOICE, "node|graph", 0, 0, NULL,
+		NULL},
+	[GNN_SET_JK] = {"gnnrun.jk", CHOICE, "last|cat|max", 0, 0, NULL, NULL},
+	[GNN_SET_MLP_ACTIVATION] = {"gnnrun.mlp_activation", CHOICE, ACTIVATIONS, ONLY(GIN), EVERY,
+		"relu", NULL},
 };
 
 static const char *const source_names[] = {
@@ -220,7 +227,7 @@ int gnn_settings_finish(struct gnn_settings *s, enum gnn_arch arch, enum gnn_lib
 	for (uint32_t i = 0; i < GNN_SETTING_COUNT; i++) {
 		struct gnn_setting_value *v = &s->v[i];
 		const struct row *row = &rows[i];
-		bool applies = (row->archs & 1u << arch) != 0;
+		bool applies = (row->archs >> arch & row->libraries >> library & 1) != 0;
 
 		if (gnn_settings_told(s, i) && !applies &&
 			(row->idle == NULL || strcmp(row->idle, v->text) != 0))

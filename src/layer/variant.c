@@ -8,17 +8,45 @@
 #define PYG(arch) GNN_ARCH_##arch, GNN_LIBRARY_PYG
 #define DGL(arch) GNN_ARCH_##arch, GNN_LIBRARY_DGL
 
+#define MLP (BIT(MLP_BIAS) | BIT(MLP_MEAN) | BIT(MLP_VAR))
+
 static const struct gnn_variant variants[] = {
-	{PYG(GCN), "GCNConv of PyG 2", BIT(LIN_WEIGHT), BIT(BIAS), gnn_lower_gcn},
-	{PYG(GCN), "GCNConv of PyG 1", BIT(WEIGHT), BIT(BIAS), gnn_lower_gcn},
-	{DGL(GCN), "GraphConv of DGL", BIT(WEIGHT), BIT(BIAS), NULL},
-	{PYG(SAGE), "SAGEConv of PyG", BIT(LIN_L_WEIGHT),
-		BIT(LIN_L_BIAS) | BIT(LIN_R_WEIGHT) | BIT(LIN_WEIGHT) | BIT(LIN_BIAS),
-		gnn_lower_sage},
-	{PYG(GIN), "GINConv of PyG", BIT(MLP_WEIGHT) | BIT(EPS),
-		BIT(MLP_BIAS) | BIT(MLP_MEAN) | BIT(MLP_VAR), gnn_lower_gin},
-	{PYG(GAT), "GATConv of PyG 2.5", BIT(LIN_WEIGHT) | BIT(ATT_SRC) | BIT(ATT_DST), BIT(BIAS),
-		gnn_lower_gat},
+	{PYG(GCN), "GCNConv of PyG 2", .need = BIT(LIN_WEIGHT), .may = BIT(BIAS),
+		.lower = gnn_lower_gcn},
+	{PYG(GCN), "GCNConv of PyG 1", .need = BIT(WEIGHT), .may = BIT(BIAS),
+		.lower = gnn_lower_gcn},
+	{DGL(GCN), "GraphConv of DGL", .need = BIT(WEIGHT), .may = BIT(BIAS),
+		.lower = gnn_lower_gcn_dgl},
+	{PYG(SAGE), "SAGEConv of PyG", .need = BIT(LIN_L_WEIGHT),
+		.may = BIT(LIN_L_BIAS) | BIT(LIN_R_WEIGHT) | BIT(LIN_WEIGHT) | BIT(LIN_BIAS),
+		.aggregator = "mean", .free_aggregator = true, .lower = gnn_lower_sage},
+	{DGL(SAGE), "SAGEConv of DGL, mean", .need = BIT(FC_NEIGH_WEIGHT) | BIT(FC_SELF_WEIGHT),
+		.may = BIT(BIAS) | BIT(FC_SELF_BIAS) | BIT(FC_NEIGH_BIAS), .aggregator = "mean",
+		.lower = gnn_lower_sage},
+	{DGL(SAGE), "SAGEConv of DGL, pool",
+		.need = BIT(FC_NEIGH_WEIGHT) | BIT(FC_SELF_WEIGHT) | BIT(FC_POOL_WEIGHT),
+		.may = BIT(BIAS) | BIT(FC_SELF_BIAS) | BIT(FC_NEIGH_BIAS) | BIT(FC_POOL_BIAS),
+		.aggregator = "pool", .lower = gnn_lower_sage},
+	{DGL(SAGE), "SAGEConv of DGL, gcn", .need = BIT(FC_NEIGH_WEIGHT),
+		.may = BIT(BIAS) | BIT(FC_NEIGH_BIAS), .aggregator = "gcn",
+		.lower = gnn_lower_sage},
+	{PYG(GIN), "GINConv of PyG", .need = BIT(MLP_WEIGHT) | BIT(EPS), .may = MLP,
+		.lower = gnn_lower_gin},
+	{DGL(GIN), "GINConv of DGL", .need = BIT(MLP_WEIGHT) | BIT(EPS) | BIT(APPLY_FUNC),
+		.may = MLP, .lower = gnn_lower_gin},
+	{PYG(GAT), "GATConv of PyG 2.5", .need = BIT(LIN_WEIGHT) | BIT(ATT_SRC) | BIT(ATT_DST),
+		.may = BIT(BIAS), .lower = gnn_lower_gat},
+	{PYG(GAT), "GATConv of PyG 2.0", .need = BIT(ATT_SRC) | BIT(ATT_DST), .may = BIT(BIAS),
+		.one_of = BIT(LIN_SRC_WEIGHT) | BIT(LIN_DST_WEIGHT), .lower = gnn_lower_gat},
+	{PYG(GAT), "GATConv of PyG 1.6", .need = BIT(ATT_SRC) | BIT(ATT_DST), .may = BIT(BIAS),
+		.one_of = BIT(LIN_L_WEIGHT) | BIT(LIN_R_WEIGHT), .lower = gnn_lower_gat},
+	{PYG(GAT), "GATConv of PyG 1.5", .need = BIT(WEIGHT) | BIT(ATT), .may = BIT(BIAS),
+		.lower = gnn_lower_gat},
+	{PYG(GATV2), "GATv2Conv of PyG", .need = BIT(ATT), .may = BIT(BIAS) | BIT(LIN_L_BIAS),
+		.one_of = BIT(LIN_L_WEIGHT) | BIT(LIN_R_WEIGHT)},
+	{PYG(GRAPHCONV), "GraphConv of PyG", .need = BIT(LIN_REL_WEIGHT) | BIT(LIN_ROOT_WEIGHT),
+		.may = BIT(LIN_REL_BIAS), .aggregator = "sum", .free_aggregator = true,
+		.lower = gnn_lower_sage},
 };
 
 enum { VARIANTS = GNN_COUNT_OF(variants) };
@@ -43,7 +71,7 @@ static uint64_t roles_of(const struct gnn_model *m, uint32_t layer)
 
 	gnn_model_layer_weights(m, layer, &w, &count);
 	for (uint32_t i = 0; i < count; i++)
-		roles |= GNN_ROLE_BIT(w[i].role);
+		roles |= GNN_ROLE_BIT(w[i].role) | (w[i].apply_func ? BIT(APPLY_FUNC) : 0);
 	return roles & ~BIT(COUNTER);
 }
 
@@ -57,9 +85,16 @@ static bool is_excluded(const struct gnn_model *m, const struct gnn_variant *v)
 		(arch->source != GNN_TOLD_NOWHERE && arch->choice != v->arch);
 }
 
+/* No tensor that the variant does not know. */
+static bool knows(const struct gnn_variant *v, uint64_t roles)
+{
+	return (roles & ~(v->need | v->may | v->one_of)) == 0;
+}
+
 static bool fits(const struct gnn_variant *v, uint64_t roles)
 {
-	return (roles & v->need) == v->need && (roles & ~(v->need | v->may)) == 0;
+	return (roles & v->need) == v->need && knows(v, roles) &&
+		(v->one_of == 0 || (roles & v->one_of) != 0);
 }
 
 static bool fits_all(const struct gnn_model *m, const struct gnn_variant *v)
@@ -76,6 +111,7 @@ static void roles_text(uint64_t roles, char *to, size_t size)
 	size_t used = 0;
 
 	to[0] = '\0';
+	roles &= ~BIT(APPLY_FUNC);
 	for (uint32_t r = 0; r < 64 && used < size; r++)
 		if ((roles >> r & 1) != 0)
 			used += (size_t)snprintf(to + used, size - used, "%s%s",
@@ -99,7 +135,7 @@ static int explain_no_variant(const struct gnn_model *m)
 			uint64_t missing = v->need & ~roles;
 
 			known |= fits(v, roles);
-			if ((roles & ~(v->need | v->may)) == 0 && missing != 0 &&
+			if (knows(v, roles) && missing != 0 &&
 				__builtin_popcountll(missing) < __builtin_popcountll(lacks)) {
 				lacks = missing;
 				best = v;

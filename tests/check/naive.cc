@@ -87,6 +87,9 @@ Matrix sage(const Graph &g, const Matrix &h, const Layer &w, const std::string &
 {
 	const std::vector<double> degree = in_degrees(g);
 	Matrix x = h;
+	const auto divisor = [&](double in) {
+		return aggregator == "mean" ? in : aggregator == "gcn" ? in + 1 : 1.0;
+	};
 
 	if (find(w, "lin.weight") != nullptr) {
 		x = linear(h, w.at("lin.weight"), find(w, "lin.bias"));
@@ -94,6 +97,9 @@ Matrix sage(const Graph &g, const Matrix &h, const Layer &w, const std::string &
 	}
 	Matrix sum(x.rows, x.cols);
 	std::vector<bool> seen(x.rows);
+	for (uint64_t v = 0; aggregator == "gcn" && v < g.vertices; v++)
+		for (uint64_t c = 0; c < x.cols; c++)
+			sum.row(v)[c] = x.row(v)[c] / (degree[v] + 1);
 	for (size_t e = 0; e < g.src.size(); e++) {
 		const double *from = x.row(g.src[e]);
 		double *to = sum.row(g.dst[e]);
@@ -101,7 +107,7 @@ Matrix sage(const Graph &g, const Matrix &h, const Layer &w, const std::string &
 			if (aggregator == "max")
 				to[c] = seen[g.dst[e]] ? std::max(to[c], from[c]) : from[c];
 			else
-				to[c] += from[c] / (aggregator == "mean" ? degree[g.dst[e]] : 1.0);
+				to[c] += from[c] / divisor(degree[g.dst[e]]);
 		seen[g.dst[e]] = true;
 	}
 	Matrix y = linear(sum, w.at("lin_l.weight"), find(w, "lin_l.bias"));

@@ -39,7 +39,7 @@ struct GatOptions {
 };
 
 Matrix gcn(const Graph &g, const Matrix &h, const Layer &w, bool self_loops = true);
-// aggregator: "mean", "sum", "max".
+// aggregator: "mean", "sum", "max", and DGL's "gcn": the mean over in-edges and the own row.
 Matrix sage(const Graph &g, const Matrix &h, const Layer &w,
 	const std::string &aggregator = "mean", bool normalize = false);
 // MLP: nn.<even>.weight and bias with relu between, batch norm where nn.<i>.running_mean is.

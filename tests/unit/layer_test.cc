@@ -75,6 +75,12 @@ const std::vector<Key> gat_keys(uint64_t bias)
 		{"lin.weight", {4, 3}}};
 }
 
+// The weight of DGL is (in, out); bias and weight are the first and second parameter.
+Layer dgl_gcn()
+{
+	return parameters({{"bias", {2}}, {"weight", {3, 2}}});
+}
+
 std::vector<Case> golden_cases()
 {
 	return {
@@ -94,6 +100,16 @@ std::vector<Case> golden_cases()
 				.073462, -.28994, -.68003, .030128, .079872, -.0843, -.469983,
 				.299573, -.189573, .2, -.21, .48, -.37, .24, -.23, .4, -.29}),
 			true, false},
+		{"graphconv", parameters({{"lin_rel.bias", {2}}, {"lin_rel.weight", {2, 3}},
+			{"lin_root.weight", {2, 3}}}), {},
+			rows(2, {.2, .26, -.25, .65, -1.03, .55, -.35, .85, -.01, .68, -.03, .6}),
+			true, true},
+		{"dgl-right", dgl_gcn(), {{"gnnrun.library", "dgl"}, {"gnnrun.norm", "right"}},
+			rows(2, {-.39, .51, .16, .74, -.31, .43, -.296667, .416667, -.2, .5, -.2,
+				.5}), true, true},
+		{"dgl-none", dgl_gcn(), {{"gnnrun.library", "dgl"}, {"gnnrun.norm", "none"}},
+			rows(2, {-.39, .51, .52, .98, -.42, .36, -.49, .25, -.2, .5, -.2, .5}),
+			true, true},
 		{"gat-mean", parameters(gat_keys(2)), {},
 			rows(2, {.176665, -.358523, -.003029, -.31741, -.279906, -.450079,
 				-.042363, -.479778, .19, -.44, .17, -.41}), true, false},
@@ -122,21 +138,30 @@ TEST(Layer, GoldenVectorsOfPyg)
 		}
 }
 
+Layer layer_of(const std::vector<Case> &cases, const std::string &name)
+{
+	for (const Case &c : cases)
+		if (c.name == name)
+			return c.layer;
+	throw std::logic_error(name);
+}
+
 TEST(Layer, TheReferenceItselfGivesTheGoldenVectors)
 {
 	const std::vector<Case> cases = golden_cases();
 	const Matrix h = golden_features();
-	const Matrix got[] = {
-		check::gcn(golden_graph, h, cases[0].layer),
-		check::sage(golden_graph, h, cases[1].layer),
-		check::gin(golden_graph, h, cases[2].layer),
-		check::gat(golden_graph, h, cases[3].layer),
-		check::gat(golden_graph, h, cases[4].layer, {.concat = false}),
+	const std::map<std::string, Matrix> got = {
+		{"gcn", check::gcn(golden_graph, h, layer_of(cases, "gcn"))},
+		{"sage", check::sage(golden_graph, h, layer_of(cases, "sage"))},
+		{"gin", check::gin(golden_graph, h, layer_of(cases, "gin"))},
+		{"gat-concat", check::gat(golden_graph, h, layer_of(cases, "gat-concat"))},
+		{"gat-mean", check::gat(golden_graph, h, layer_of(cases, "gat-mean"),
+			{.concat = false})},
 	};
 
-	for (size_t k = 0; k < cases.size(); k++)
-		for (size_t i = 0; i < got[k].data.size(); i++)
-			EXPECT_NEAR(got[k].data[i], cases[k].want.data[i], 6e-7) << cases[k].name;
+	for (const Case &c : cases)
+		for (size_t i = 0; got.count(c.name) > 0 && i < c.want.data.size(); i++)
+			EXPECT_NEAR(got.at(c.name).data[i], c.want.data[i], 6e-7) << c.name;
 }
 
 // Random layers against the reference, every legal order, one graph with all the odd vertices and
@@ -168,7 +193,7 @@ struct Against : ::testing::Test {
 	}
 };
 
-const std::vector<gnn_message_order> both = {GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST,
+const std::vector<gnn_message_order> both_orders = {GNN_ORDER_AUTO, GNN_ORDER_TRANSFORM_FIRST,
 	GNN_ORDER_AGGREGATE_FIRST};
 const std::vector<gnn_message_order> only_auto = {GNN_ORDER_AUTO};
 
@@ -179,11 +204,11 @@ TEST_F(Against, GcnWithAndWithoutLoopsAndBias)
 			Layer w = {{"lin.weight", tensor({dim_out, 6})}};
 			if (bias)
 				w["bias"] = tensor({dim_out});
-			expect_equal(w, {}, both,
+			expect_equal(w, {}, both_orders,
 				[&](const Graph &g, const Matrix &h) {
 					return check::gcn(g, h, w);
 				});
-			expect_equal(w, {{"gnnrun.self_loops", "none"}}, both,
+			expect_equal(w, {{"gnnrun.self_loops", "none"}}, both_orders,
 				[&](const Graph &g, const Matrix &h) {
 					return check::gcn(g, h, w, false);
 				});
@@ -199,7 +224,7 @@ TEST_F(Against, GcnOfPygOneStoresTheWeightTurned)
 		for (size_t o = 0; o < 4; o++)
 			turned.data[o * 6 + i] = w.data[i * 4 + o];
 	expect_equal({{"weight", w}, {"bias", {{4}, {1, 2, 3, 4}}}}, {{"gnnrun.library", "pyg"}},
-		both, [&](const Graph &g, const Matrix &h) {
+		both_orders, [&](const Graph &g, const Matrix &h) {
 			return check::gcn(g, h,
 				{{"lin.weight", turned}, {"bias", {{4}, {1, 2, 3, 4}}}});
 		});
@@ -217,7 +242,7 @@ TEST_F(Against, SageOfEveryAggregator)
 					if (root)
 						w["lin_r.weight"] = tensor({dim_out, 6});
 					expect_equal(w, {{"gnnrun.aggregator", aggregator}},
-						aggregator == "max" ? only_auto : both,
+						aggregator == "max" ? only_auto : both_orders,
 						[&](const Graph &g, const Matrix &h) {
 							return check::sage(g, h, w, aggregator);
 						});
@@ -228,9 +253,10 @@ TEST_F(Against, SageNormalizedAndProjected)
 {
 	Layer w = {{"lin_l.weight", tensor({4, 6})}, {"lin_l.bias", tensor({4})},
 		{"lin_r.weight", tensor({4, 6})}};
-	expect_equal(w, {{"gnnrun.normalize", "1"}}, both, [&](const Graph &g, const Matrix &h) {
-		return check::sage(g, h, w, "mean", true);
-	});
+	expect_equal(w, {{"gnnrun.normalize", "1"}}, both_orders,
+		[&](const Graph &g, const Matrix &h) {
+			return check::sage(g, h, w, "mean", true);
+		});
 	w["lin.weight"] = tensor({6, 6});
 	w["lin.bias"] = tensor({6});
 	for (const std::string aggregator : {"mean", "sum", "max"})
@@ -250,14 +276,14 @@ TEST_F(Against, GinOfAnyDepthWithBatchNorms)
 		{"nn.3.weight", tensor({8, 5})}};
 	const auto reference = [&](const Graph &g, const Matrix &h) { return check::gin(g, h, w); };
 
-	expect_equal(w, {}, both, reference);
+	expect_equal(w, {}, both_orders, reference);
 	w.erase("nn.0.bias");
 	w.erase("nn.1.weight");
 	w.erase("nn.1.bias");
-	expect_equal(w, {}, both, reference);
+	expect_equal(w, {}, both_orders, reference);
 	w["nn.6.weight"] = tensor({3, 8});
 	w["nn.6.bias"] = tensor({3});
-	expect_equal(w, {}, both, reference);
+	expect_equal(w, {}, both_orders, reference);
 }
 
 TEST_F(Against, GinWithANormBehindAnActivation)
@@ -266,7 +292,7 @@ TEST_F(Against, GinWithANormBehindAnActivation)
 	const Layer w = {{"eps", {{1}, {0}}}, {"nn.0.weight", tensor({4, 6})},
 		{"nn.2.running_mean", tensor({4})}, {"nn.2.running_var", {{4}, {1, 2, .5, .1f}}},
 		{"nn.3.weight", tensor({2, 4})}};
-	expect_equal(w, {}, both, [&](const Graph &g, const Matrix &h) {
+	expect_equal(w, {}, both_orders, [&](const Graph &g, const Matrix &h) {
 		Matrix x = check::gin(g, h, {{"eps", w.at("eps")}, {"nn.0.weight",
 			w.at("nn.0.weight")}});
 		check::relu(x);
@@ -295,7 +321,7 @@ TEST_F(Against, GinOfThePygZoo)
 	}
 	plain["nn.1.running_mean"] = w.at("nn.norms.0.module.running_mean");
 	plain["nn.1.running_var"] = w.at("nn.norms.0.module.running_var");
-	expect_equal(w, {}, both,
+	expect_equal(w, {}, both_orders,
 		[&](const Graph &g, const Matrix &h) { return check::gin(g, h, plain); });
 }
 
@@ -320,6 +346,123 @@ TEST_F(Against, GatWithAndWithoutLoopsConcatAndBias)
 								{concat, loops, .3});
 						});
 				}
+}
+
+// The keys of other versions and of DGL, each against the reference under PyG's current keys.
+TEST_F(Against, SageOfDgl)
+{
+	const Tensor neigh = tensor({4, 6}), self = tensor({4, 6});
+	const Tensor a = tensor({4}), b = tensor({4});
+	Tensor both = a;
+	for (size_t i = 0; i < 4; i++)
+		both.data[i] += b.data[i];
+	const auto mean = [&](const Tensor &bias) {
+		return [&, bias](const Graph &g, const Matrix &h) {
+			return check::sage(g, h, {{"lin_l.weight", neigh}, {"lin_r.weight", self},
+				{"lin_l.bias", bias}});
+		};
+	};
+	Layer w = {{"fc_neigh.weight", neigh}, {"fc_self.weight", self}, {"fc_self.bias", a}};
+
+	expect_equal(w, {}, both_orders, mean(a));
+	w["fc_neigh.bias"] = b;
+	expect_equal(w, {{"gnnrun.aggregator", "mean"}}, both_orders, mean(both));
+	w.erase("fc_self.bias");
+	w.erase("fc_neigh.bias");
+	w["bias"] = b;
+	expect_equal(w, {}, both_orders, mean(b));
+
+	const Tensor pool = tensor({6, 6}), pool_bias = tensor({6});
+	w["fc_pool.weight"] = pool;
+	w["fc_pool.bias"] = pool_bias;
+	expect_equal(w, {}, only_auto, [&](const Graph &g, const Matrix &h) {
+		return check::sage(g, h, {{"lin_l.weight", neigh}, {"lin_r.weight", self},
+			{"lin_l.bias", b}, {"lin.weight", pool}, {"lin.bias", pool_bias}}, "max");
+	});
+	for (const uint64_t dim_out : {4u, 9u}) {
+		const Tensor wide = tensor({dim_out, 6}), bias = tensor({dim_out});
+		expect_equal({{"fc_neigh.weight", wide}, {"bias", bias}}, {}, both_orders,
+			[&](const Graph &g, const Matrix &h) {
+				return check::sage(g, h, {{"lin_l.weight", wide},
+					{"lin_l.bias", bias}}, "gcn");
+			});
+	}
+}
+
+TEST_F(Against, GinOfDgl)
+{
+	Layer w = {{"eps", {{1}, {.75f}}}, {"nn.0.weight", tensor({5, 6})},
+		{"nn.0.bias", tensor({5})}, {"nn.2.weight", tensor({3, 5})}};
+	Layer dgl;
+	for (const auto &[key, t] : w)
+		dgl[key == "eps" ? key : "apply_func" + key.substr(2)] = t;
+	expect_equal(dgl, {}, both_orders,
+		[&](const Graph &g, const Matrix &h) { return check::gin(g, h, w); });
+	expect_equal({{"eps", w["eps"]}, {"apply_func.weight", w["nn.0.weight"]},
+		{"apply_func.bias", w["nn.0.bias"]}}, {{"gnnrun.library", "dgl"}}, both_orders,
+		[&](const Graph &g, const Matrix &h) {
+			return check::gin(g, h, {{"eps", w["eps"]},
+				{"nn.0.weight", w["nn.0.weight"]}, {"nn.0.bias", w["nn.0.bias"]}});
+		});
+}
+
+TEST_F(Against, GraphConvOfPygAndOfDgl)
+{
+	const Tensor rel = tensor({4, 6}), root = tensor({4, 6}), bias = tensor({4});
+	Tensor turned{{6, 4}, std::vector<float>(24)};
+	for (size_t o = 0; o < 4; o++)
+		for (size_t i = 0; i < 6; i++)
+			turned.data[i * 4 + o] = rel.data[o * 6 + i];
+
+	for (const std::string aggregator : {"sum", "mean", "max"})
+		expect_equal({{"lin_rel.weight", rel}, {"lin_rel.bias", bias},
+			{"lin_root.weight", root}}, {{"gnnrun.aggregator", aggregator}},
+			aggregator == "max" ? only_auto : both_orders,
+			[&](const Graph &g, const Matrix &h) {
+				return check::sage(g, h, {{"lin_l.weight", rel},
+					{"lin_l.bias", bias}, {"lin_r.weight", root}}, aggregator);
+			});
+	for (const std::string norm : {"right", "none"})
+		expect_equal({{"weight", turned}, {"bias", bias}},
+			{{"gnnrun.library", "dgl"}, {"gnnrun.norm", norm}}, both_orders,
+			[&](const Graph &g, const Matrix &h) {
+				return check::sage(g, h, {{"lin_l.weight", rel},
+					{"lin_l.bias", bias}}, norm == "right" ? "mean" : "sum");
+			});
+}
+
+TEST_F(Against, GatOfOlderPyg)
+{
+	const uint64_t heads = 2, channels = 3;
+	const Layer now = {{"lin.weight", tensor({6, 6})}, {"bias", tensor({6})},
+		{"att_src", tensor({1, heads, channels})},
+		{"att_dst", tensor({1, heads, channels})}};
+	const auto reference = [&](const Graph &g, const Matrix &h) {
+		return check::gat(g, h, now);
+	};
+	const std::vector<std::vector<std::string>> names = {{"lin_src", "lin_dst"}, {"lin_src"},
+		{"lin_dst"}, {"lin_l", "lin_r"}, {"lin_l"}, {"lin_r"}};
+	Tensor turned{{6, 6}, std::vector<float>(36)}, att{{1, heads, 2 * channels}, {}};
+
+	for (const auto &aliases : names) {
+		const bool old = aliases[0].size() == 5; // lin_l: the attention is att_l and att_r
+		Layer w = {{"bias", now.at("bias")},
+			{old ? "att_l" : "att_src", now.at("att_src")},
+			{old ? "att_r" : "att_dst", now.at("att_dst")}};
+		for (const std::string &alias : aliases)
+			w[alias + ".weight"] = now.at("lin.weight");
+		expect_equal(w, {{"gnnrun.concat", "1"}}, only_auto, reference);
+	}
+	for (size_t o = 0; o < 6; o++)
+		for (size_t i = 0; i < 6; i++)
+			turned.data[i * 6 + o] = now.at("lin.weight").data[o * 6 + i];
+	for (uint64_t k = 0; k < heads; k++)
+		for (const char *key : {"att_dst", "att_src"}) {
+			const float *from = &now.at(key).data[k * channels];
+			att.data.insert(att.data.end(), from, from + channels);
+		}
+	expect_equal({{"weight", turned}, {"att", att}, {"bias", now.at("bias")}}, {}, only_auto,
+		reference);
 }
 
 TEST_F(Against, TwoLayersWithActivations)
