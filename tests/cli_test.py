@@ -179,7 +179,9 @@ class Output(Case):
         found = json.loads(r.stdout, parse_constant=lambda name: self.fail(name))
         self.assertEqual(found["command"], "doctor")
         self.assertEqual(found["folder"], self.folder)
-        self.assertIsInstance(found["io_uring"], bool)
+        for key in ("gpu", "io_uring", "direct_io"):
+            self.assertIsInstance(found[key], bool)
+        self.assertEqual(found["gpu"], found["gpu_why"] is None)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_doctor_for_people(self):

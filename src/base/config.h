@@ -30,13 +30,15 @@ enum gnn_command_id {
 
 enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 96 };
 
-/* Values of choices. Those of other modules' enums are equal to them; src/cmd/cmd.h asserts it. */
-enum gnn_opt_io     { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_IO_MAP = 4 };
-enum gnn_opt_auto   { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
-enum gnn_opt_layout   { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
+/* Values of choices. Where another module has such an enum, its command asserts they are equal. */
+enum gnn_opt_io { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_IO_MAP = 4 };
+enum gnn_opt_auto { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
+enum gnn_opt_layout { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
 enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
-enum gnn_opt_plan   { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
-enum gnn_opt_fanout   { GNN_OPT_FANOUT_ALL };
+enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
+enum gnn_opt_fanout { GNN_OPT_FANOUT_ALL };
+enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
+enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
 
 struct gnn_text_list {
 	const char *item[GNN_LIST_MAX];

@@ -1,7 +1,6 @@
 /* base/options.c - see options.h. The table, and how its rows are found. */
 #include "base/options.h"
 
-#include "base/err.h"
 #include "base/log.h"
 #include "base/nearest.h"
 
@@ -63,9 +62,9 @@ static const struct gnn_choice plan_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice order_choices[] = {
-	{"auto", 0, "by architecture and widths"},
-	{"transform-first", 1, "messages as wide as the layer's output"},
-	{"aggregate-first", 2, "messages as wide as the layer's input"},
+	{"auto", GNN_OPT_ORDER_AUTO, "by architecture and widths"},
+	{"transform-first", GNN_OPT_ORDER_TRANSFORM, "messages as wide as the layer's output"},
+	{"aggregate-first", GNN_OPT_ORDER_AGGREGATE, "messages as wide as the layer's input"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice seeded_choices[] = {
@@ -80,10 +79,10 @@ static const struct gnn_choice fanout_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice metric_choices[] = {
-	{"auto", 0, "accuracy, or f1 where a vertex has many labels"},
-	{"accuracy", 1, NULL},
-	{"rocauc", 2, NULL},
-	{"f1", 3, "micro over many labels a vertex, else macro over the classes"},
+	{"auto", GNN_OPT_METRIC_AUTO, "accuracy, or f1 where a vertex has many labels"},
+	{"accuracy", GNN_OPT_ACCURACY, NULL},
+	{"rocauc", GNN_OPT_ROCAUC, NULL},
+	{"f1", GNN_OPT_F1, "micro over many labels a vertex, else macro over the classes"},
 	{NULL, 0, NULL},
 };
 

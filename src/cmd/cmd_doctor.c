@@ -13,17 +13,24 @@ struct record {
 	struct gnn_memory_state memory;
 	struct gnn_dio_probe disk;
 	struct gnn_err_state tried; /* whether the folder could be tried */
+	struct gnn_err_state gpu;   /* whether a GPU can be used */
 	char kernel[GNN_KERNEL_BYTES];
 	char hdf5[GNN_UNITS_BYTES];
 };
 
-static void look(struct record *r)
+static void look(struct record *r, const struct gnn_config *c)
 {
+	struct gnn_backend *gpu;
+
 	gnn_machine_memory(&r->memory, "");
 	gnn_machine_kernel(r->kernel);
 	gnn_h5_version(r->hdf5, sizeof(r->hdf5));
 	gnn_err_clear();
 	gnn_err_save(&r->tried, gnn_dio_probe(r->folder, &r->disk));
+	gnn_err_clear();
+	gnn_err_save(&r->gpu, gnn_backend_create(&gpu, "cuda",
+		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
+	gnn_backend_destroy(gpu);
 }
 
 /* A limit in bytes, or "none". */
@@ -47,7 +54,7 @@ static void print_text(const struct gnn_config *c, const struct record *r)
 	gnn_out("BLAS       %s\n", gnn_backend_blas());
 	gnn_out("HDF5       %s\n", r->hdf5);
 	gnn_out("liburing   " GNN_URING_VERSION "\n");
-	gnn_out("GPU        none in this build\n");
+	gnn_out("GPU        %s\n", r->gpu.status < 0 ? r->gpu.text : "works");
 	if (r->tried.status < 0) {
 		gnn_out("folder     %s: cannot be tried: %s\n", r->folder, r->tried.text);
 		return;
@@ -89,7 +96,8 @@ static int print_json(const struct gnn_config *c, const struct record *r)
 	gnn_json_text(j, "blas", gnn_backend_blas());
 	gnn_json_text(j, "hdf5", r->hdf5);
 	gnn_json_text(j, "liburing", GNN_URING_VERSION);
-	gnn_json_text(j, "gpu", NULL);
+	gnn_json_bool(j, "gpu", r->gpu.status >= 0);
+	gnn_json_text(j, "gpu_why", r->gpu.status < 0 ? r->gpu.text : NULL);
 	gnn_json_text(j, "folder", r->folder);
 	gnn_json_text(j, "folder_why", r->tried.status < 0 ? r->tried.text : NULL);
 	gnn_json_bool(j, "direct_io", r->disk.direct);
@@ -108,7 +116,7 @@ int gnn_cmd_doctor(const struct gnn_config *c)
 	struct record r = {.folder = c->arg_count > 0 ? c->args[0] : "."};
 	int rc = GNN_OK;
 
-	look(&r);
+	look(&r, c);
 	if (c->json)
 		GNN_TRY(print_json(c, &r));
 	else

@@ -9,6 +9,16 @@
 
 #include <string.h>
 
+_Static_assert((int)GNN_OPT_IO_URING == (int)GNN_DIO_URING &&
+	(int)GNN_OPT_IO_PREAD == (int)GNN_DIO_PREAD && (int)GNN_OPT_IO_MAP == (int)GNN_DIO_MAP,
+	"the option's choices are the engines");
+_Static_assert((int)GNN_OPT_ORDER_TRANSFORM == (int)GNN_ORDER_TRANSFORM_FIRST &&
+	(int)GNN_OPT_ORDER_AGGREGATE == (int)GNN_ORDER_AGGREGATE_FIRST,
+	"the option's choices are the orders");
+_Static_assert((int)GNN_OPT_ACCURACY == (int)GNN_METRIC_ACCURACY &&
+	(int)GNN_OPT_ROCAUC == (int)GNN_METRIC_ROCAUC && (int)GNN_OPT_F1 == (int)GNN_METRIC_F1,
+	"the option's choices are the metrics");
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
