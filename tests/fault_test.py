@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""The n-th operation fails, for every n until a run passes: import and infer keep their promises.
+
+usage: fault_test.py GNNRUN
+
+A failed run ends with its own exit code and one message, leaves nothing under the final name and
+no temporary file, and an old result as it was. A fault that must not matter (a short read, EINTR)
+gives equal bits. The build with sanitizers also finds what a failed run does not give back.
+"""
+import os
+import tempfile
+import unittest
+
+from program import numpy_or_skip, run, start, write_safetensors
+
+np = numpy_or_skip()
+
+
+class Fault(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        random = np.random.default_rng(1)
+        v = 700
+        os.mkdir(self.path('in'))
+        with open(self.path('in/edges.txt'), 'w') as f:
+            f.writelines(f'{a} {b}\n' for a, b in random.integers(0, v, (3000, 2)))
+        np.save(self.path('in/feat.npy'), random.normal(size=(v, 12)).astype(np.float32))
+        np.save(self.path('in/label.npy'), random.integers(0, 3, v))
+        np.save(self.path('in/train_idx.npy'), np.arange(100))
+        tensors = {}
+        for layer, (a, b) in enumerate(((12, 8), (8, 3))):
+            tensors[f'convs.{layer}.lin.weight'] = random.normal(size=(b, a)).astype(np.float32)
+            tensors[f'convs.{layer}.bias'] = random.normal(size=b).astype(np.float32)
+        write_safetensors(self.path('m.safetensors'), tensors, {'gnnrun.library': 'pyg'})
+        self.importing = ('import', self.path('in'), self.path('g.h5'))
+        self.inferring = ('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
+                          '--out', self.path('e.h5'), '--predict', '--save-layers')
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def bytes_of(self, name):
+        with open(self.path(name), 'rb') as f:
+            return f.read()
+
+    def loop(self, command, output, rule, codes, text=()):
+        """Runs `command` with rule@1, rule@2 ... until it succeeds; returns how many failed."""
+        kept = set(os.listdir(self.folder.name))
+        n = failures = 0
+        while True:
+            # Every n at first; later ones are many of a kind.
+            n += 1 + n // 50
+            p = start(*command, '--faults', f'{rule}@{n}')
+            where = f'{" ".join(command)} --faults {rule}@{n}\n{p.stderr}'
+            if p.returncode == 0:
+                break
+            failures += 1
+            self.assertIn(p.returncode, codes, where)
+            self.assertIn('gnnrun: ', p.stderr, where)
+            for t in text:
+                self.assertIn(t, p.stderr, where)
+            left = set(os.listdir(self.folder.name)) - kept
+            if 'is complete' in p.stderr:  # only the folder's fsync failed, after the rename
+                left.discard(output)
+                os.remove(self.path(output))
+            self.assertEqual(left, set(), where)
+            self.assertLess(n, 100000, where)
+        self.assertTrue(os.path.exists(self.path(output)))
+        os.remove(self.path(output))
+        return failures
+
+    def test_allocations(self):
+        self.assertGreater(self.loop(self.importing, 'g.h5', 'alloc:fail', {71}), 50)
+        run(*self.importing)
+        self.assertGreater(self.loop(self.inferring, 'e.h5', 'alloc:fail', {71}), 50)
+
+    def test_reading_and_writing(self):
+        for rule, codes in (('read:eio', {74}), ('write:enospc', {74}), ('write:eio', {74}),
+                            ('fsync:eio', {74}), ('rename:eio', {73, 74}),
+                            ('open:eio', {66, 73, 74})):
+            with self.subTest(rule=rule):
+                failures = self.loop(self.importing, 'g.h5', rule, codes)
+                self.assertGreater(failures, 0)
+                run(*self.importing)
+                self.assertGreater(self.loop(self.inferring, 'e.h5', rule, codes), 0)
+                os.remove(self.path('g.h5'))
+
+    def test_a_file_that_ends_early(self):
+        run(*self.importing)
+        self.assertGreater(self.loop(self.inferring, 'e.h5', 'read:eof', {65}), 0)
+
+    def test_an_old_result_stays(self):
+        run(*self.importing)
+        run(*self.inferring)
+        old = self.bytes_of('e.h5')
+        for rule in ('write:enospc@1', 'fsync:eio@1', 'rename:eio@1', 'read:eio@5'):
+            p = start(*self.inferring, '--faults', rule)
+            self.assertNotEqual(p.returncode, 0, rule)
+            self.assertEqual(self.bytes_of('e.h5'), old, rule)
+
+    def test_what_must_not_matter(self):
+        run(*self.importing)
+        run(*self.inferring)
+        run('export', self.path('e.h5'), self.path('e.npy'))
+        want = self.bytes_of('e.npy')
+        for rule in ('read:short%2', 'read:eintr%3', 'read:eagain%3', 'ring:eperm%1',
+                     'ring:enosys%1', 'ring:enomem%1', 'write:short%2',
+                     'read:short%3=7'):
+            for engine in ('auto', 'pread'):
+                with self.subTest(rule=rule, engine=engine):
+                    os.remove(self.path('e.h5'))
+                    run(*self.inferring, '--io', engine, '--faults', rule)
+                    run('export', self.path('e.h5'), self.path('e.npy'))
+                    self.assertEqual(self.bytes_of('e.npy'), want)
+
+    def test_a_forced_engine_that_is_missing(self):
+        run(*self.importing)
+        p = start(*self.inferring, '--io', 'uring', '--faults', 'ring:eperm%1')
+        self.assertEqual(p.returncode, 69, p.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=['fault_test.py'])
