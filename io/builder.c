@@ -266,7 +266,7 @@ static void declare(struct arrays *to, const char *name, enum gnn_dtype dtype, u
 	snprintf(a->name, sizeof(a->name), "%s", name);
 }
 
-/* Single labels are a vector; features and multi-labels a matrix, of one column too. */
+/* Labels and splits are vectors; features and multi-labels a matrix, of one column too. */
 static void declare_rows(struct arrays *to, const char *name, const struct gnn_rows_source *s)
 {
 	struct gnn_array *a;
@@ -275,7 +275,7 @@ static void declare_rows(struct arrays *to, const char *name, const struct gnn_r
 		return;
 	declare(to, name, s->dtype, s->rows);
 	a = &to->array[to->count - 1];
-	a->rank = s->dtype == GNN_I64 ? 1 : 2;
+	a->rank = s->dtype == GNN_I64 || s->dtype == GNN_U64 ? 1 : 2;
 	a->cols = s->cols;
 }
 
@@ -318,9 +318,11 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 	declare_topology(&arrays, b);
 	declare_rows(&arrays, GNN_STORE_FEATURES, parts->features);
 	declare_rows(&arrays, GNN_STORE_LABELS, parts->labels);
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < 3; k++) {
+		declare_rows(&arrays, split_name[k], parts->split_source[k]);
 		if (parts->split[k] != NULL)
 			declare(&arrays, split_name[k], GNN_U64, parts->split_count[k]);
+	}
 	if (b->topo.remap)
 		declare(&arrays, GNN_STORE_EXTERNAL_ID, GNN_U64, b->topo.vertices);
 	return gnn_container_create(&b->container, &o, arrays.array, arrays.count, attrs,
@@ -381,6 +383,7 @@ static int write_splits(struct gnn_builder *b, const struct gnn_builder_parts *p
 	int rc = GNN_OK;
 
 	for (int k = 0; k < 3; k++) {
+		GNN_TRY(write_rows(b, split_name[k], parts->split_source[k], NULL));
 		if (parts->split[k] == NULL)
 			continue;
 		GNN_TRY(gnn_array_writer_open(&w, b->container, split_name[k], 0));
