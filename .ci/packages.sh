@@ -59,8 +59,8 @@ need_cmake() {
 		run $venv/bin/pip install -q "cmake>=$cmake_wanted"
 		PATH="$PWD/$venv/bin:$PATH"
 	fi
-	# Where ccache is installed, a second build costs seconds.
-	if command -v ccache > /dev/null; then
+	# Where ccache is installed, and has a folder to write to, a second build costs seconds.
+	if ccache cc -x c -c /dev/null -o /dev/null 2> /dev/null; then
 		export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 	fi
 }
