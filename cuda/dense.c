@@ -13,9 +13,9 @@ static int blas_panel(struct gnn_cuda_dense *d, const struct gnn_cuda_panel *p)
 	const float one = 1.0f, zero = 0.0f;
 	int rc = GNN_OK;
 
-	GNN_TRY_BLAS(cublasSgemm(d->device->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)p->dim_out,
-		GNN_CUDA_PANEL_ROWS, (int)p->dim_in, &one, p->weight, (int)p->dim_in, p->x,
-		(int)p->x_pitch, &zero, p->y, (int)p->y_pitch));
+	GNN_TRY_BLAS(d->device, d->device->blas.sgemm(d->device->blas_handle, CUBLAS_OP_T,
+		CUBLAS_OP_N, (int)p->dim_out, GNN_CUDA_PANEL_ROWS, (int)p->dim_in, &one, p->weight,
+		(int)p->dim_in, p->x, (int)p->x_pitch, &zero, p->y, (int)p->y_pitch));
 out:
 	return rc;
 }

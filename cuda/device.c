@@ -158,6 +158,21 @@ out:
 	return rc;
 }
 
+static int open_blas(struct gnn_cuda_device *d)
+{
+	struct gnn_cuda_blas *b = &d->blas;
+	int rc;
+
+	GNN_TRY(gnn_cuda_blas_load(b));
+	GNN_TRY_BLAS(d, b->create(&d->blas_handle));
+	GNN_TRY(gnn_cuda_alloc(d, &d->blas_work, BLAS_WORK_BYTES));
+	GNN_TRY_BLAS(d, b->set_stream(d->blas_handle, d->compute));
+	GNN_TRY_BLAS(d, b->set_workspace(d->blas_handle, d->blas_work, BLAS_WORK_BYTES));
+	GNN_TRY_BLAS(d, b->set_math_mode(d->blas_handle, CUBLAS_PEDANTIC_MATH));
+out:
+	return rc;
+}
+
 int gnn_cuda_device_init(struct gnn_cuda_device *d)
 {
 	int rc;
@@ -168,11 +183,7 @@ int gnn_cuda_device_init(struct gnn_cuda_device *d)
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
 	GNN_TRY(make_events(d));
-	GNN_TRY_BLAS(cublasCreate(&d->blas));
-	GNN_TRY(gnn_cuda_alloc(d, &d->blas_work, BLAS_WORK_BYTES));
-	GNN_TRY_BLAS(cublasSetStream(d->blas, d->compute));
-	GNN_TRY_BLAS(cublasSetWorkspace(d->blas, d->blas_work, BLAS_WORK_BYTES));
-	GNN_TRY_BLAS(cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH));
+	GNN_TRY(open_blas(d));
 out:
 	if (rc < 0)
 		gnn_cuda_device_fini(d);
@@ -185,8 +196,9 @@ void gnn_cuda_device_fini(struct gnn_cuda_device *d)
 		cudaStreamSynchronize(d->compute);
 	if (d->copy != NULL)
 		cudaStreamSynchronize(d->copy);
-	if (d->blas != NULL)
-		cublasDestroy(d->blas);
+	if (d->blas_handle != NULL)
+		d->blas.destroy(d->blas_handle);
+	gnn_cuda_blas_unload(&d->blas);
 	while (d->blocks != NULL)
 		gnn_cuda_free(d, d->blocks->memory);
 	for (int i = 0; i < GNN_CUDA_TICKETS; i++)

@@ -12,9 +12,9 @@
 #ifndef GNN_CUDA_DEVICE_H
 #define GNN_CUDA_DEVICE_H
 
+#include "cuda/blas.h"
 #include "cuda/gnn_cuda.h"
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 enum { GNN_CUDA_TICKETS = 64, GNN_CUDA_STAGE_SLOTS = 2 };
@@ -31,7 +31,8 @@ struct gnn_cuda_stage {
 
 struct gnn_cuda_device {
 	cudaStream_t           compute, copy;
-	cublasHandle_t         blas;
+	struct gnn_cuda_blas   blas;
+	cublasHandle_t         blas_handle;
 	void                  *blas_work;
 	cudaEvent_t            ticket[GNN_CUDA_TICKETS];
 	uint64_t               ticket_count;
@@ -50,12 +51,12 @@ struct gnn_cuda_device {
 		}                                                  \
 	} while (0)
 
-#define GNN_TRY_BLAS(call)                                                \
+#define GNN_TRY_BLAS(device, call)                                        \
 	do {                                                              \
 		cublasStatus_t status_ = (call);                          \
 		if (status_ != CUBLAS_STATUS_SUCCESS)                     \
 			GNN_FAIL(GNN_EOS, "cuBLAS: %s: %s", #call,        \
-				cublasGetStatusString(status_));          \
+				(device)->blas.status_string(status_));   \
 	} while (0)
 
 int  gnn_cuda_failed(cudaError_t error, const char *what); /* also clears what is not sticky */
