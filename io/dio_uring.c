@@ -83,7 +83,8 @@ static int uring_open(void **self, const struct gnn_dio_engine_opts *o)
 	GNN_NEW(ring, GNN_MEM_IO);
 	made = make_ring(ring, o);
 	if (made < 0) {
-		rc = gnn_err_sys(GNN_EUNAVAIL, -made, "io_uring cannot be set up here");
+		rc = gnn_err_sys(GNN_EUNAVAIL, -made, "io_uring cannot be set up here%s",
+			made == -ENOMEM ? " (locked memory: ulimit -l)" : "");
 		goto out;
 	}
 	*self = ring;
