@@ -100,9 +100,11 @@ step_profile() { # how long each kernel takes, one after another
 }
 
 step_time() {
-	time_one narrow "--scale 22 --edge-factor 15 --feat-dim 128" 128,64 3
-	time_one narrow128 "--scale 22 --edge-factor 15 --feat-dim 128" 128,128 3
-	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 3
+	"$python" tests/bench/gpu_ceiling.py || true
+	time_one narrow "--scale 22 --edge-factor 15 --feat-dim 128" 128,64 5
+	time_one narrow128 "--scale 22 --edge-factor 15 --feat-dim 128" 128,128 5
+	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 5
+	"$python" tests/bench/gpu_ceiling.py || true
 }
 
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader || true
