@@ -129,7 +129,8 @@ class StoreTest(unittest.TestCase):
             run('export', store, npy, '--dataset', 'features')
             features[dtype] = np.load(npy)
             with h5py.File(store, 'r') as f:
-                self.assertEqual(f['features'].id.get_type().get_size(), 2 if dtype == 'bf16' else 4)
+                size = f['features'].id.get_type().get_size()
+                self.assertEqual(size, 2 if dtype == 'bf16' else 4)
                 self.assertEqual(f['features'].dtype, np.float32)
                 np.testing.assert_array_equal(f['features'][:], features[dtype])
         rounded = np.abs(features['bf16'] - features['f32']) / np.abs(features['f32'])
