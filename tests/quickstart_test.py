@@ -17,6 +17,36 @@ np = numpy_or_skip()
 SOURCE, CMAKE = sys.argv[2:4]
 
 
+class PackagesTest(unittest.TestCase):
+    """need() of .ci/packages.sh, with stand-ins for dpkg-query and apt-get."""
+
+    def need(self, *packages, uid):
+        with tempfile.TemporaryDirectory() as bin_folder:
+            for name, text in (('dpkg-query', '[ "$4" = have ] && echo install ok installed'),
+                               ('apt-get', 'echo apt-get "$@"'), ('id', f'echo {uid}'),
+                               ('sudo', 'exit 1')):
+                path = os.path.join(bin_folder, name)
+                with open(path, 'w', encoding='utf-8') as f:
+                    f.write(f'#!/bin/sh\n{text}\n')
+                os.chmod(path, 0o755)
+            return subprocess.run(
+                ['bash', '-c', '. .ci/packages.sh; need "$@"', 'bash', *packages], cwd=SOURCE,
+                env={**os.environ, 'PATH': f'{bin_folder}:{os.environ["PATH"]}'}, text=True,
+                stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    def test_root_installs_what_is_missing(self):
+        p = self.need('have', 'this', 'that', uid=0)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertRegex(p.stdout, r'apt-get install -y .* this that\n')
+        self.assertEqual(self.need('have', uid=0).stdout, '')
+
+    def test_others_are_told_what_to_ask_for(self):
+        p = self.need('have', 'this', uid=1000)
+        self.assertEqual((p.returncode, p.stdout), (69, ''))
+        self.assertIn('  apt-get install this\n', p.stderr)
+        self.assertEqual(self.need('have', uid=1000).returncode, 0)
+
+
 class QuickstartTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
