@@ -57,9 +57,12 @@ step_bits() {
 }
 
 step_sanitize() {
-	for tool in memcheck racecheck initcheck; do
-		must compute-sanitizer --tool $tool --error-exitcode 1 $build/tests/cuda_twin_test \
-			--gtest_filter='-*Past2To31*:*SumsMaxima*' >"$out/$tool.log" 2>&1
+	for tool in memcheck initcheck racecheck; do
+		# racecheck is slow, and aggregation has no shared memory to race in.
+		local without='*Past2To31*'
+		[ $tool != racecheck ] || without='*Past2To31*:*SumsMaxima*'
+		must timeout 200 compute-sanitizer --tool $tool --error-exitcode 1 \
+			$build/tests/cuda_twin_test --gtest_filter="-$without" >"$out/$tool.log" 2>&1
 		tail -3 "$out/$tool.log"
 	done
 }
