@@ -17,7 +17,8 @@ enum kind { CHOICE, COUNT, COUNTS, FLAGS, NUMBER };
 
 /*
  * `archs`, `libraries`: where the setting means something. Elsewhere only `idle` may be told, which
- * says what is so anyway. `fallback` holds where nothing is told; NULL: keys or the architecture decide.
+ * says what is so anyway. `fallback` holds where nothing is told; NULL: keys or the architecture
+ * decide.
  */
 static const struct row {
 	const char *name;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <stdexcept>
+
 namespace {
 
 using check::Graph;
@@ -481,6 +484,65 @@ TEST_F(Against, TwoLayersWithActivations)
 	check::relu(want);
 	const check::Model m = check::load_model(file.path());
 	EXPECT_LT(check::difference(check::run_model(m.get(), g, h), want), 1e-6);
+}
+
+// dgl#2777: a mean over no edges was 0/0 in every output.
+TEST_F(Against, B09MeanWithoutEdgesIsTheOwnPartAlone)
+{
+	const Layer w = {{"lin_l.weight", tensor({2, 3})}, {"lin_l.bias", {{2}, {.5f, -1}}},
+		{"lin_r.weight", tensor({2, 3})}};
+	const Layer gcn = {{"lin.weight", tensor({2, 3})}, {"bias", {{2}, {.25f, 4}}}};
+
+	for (const Graph &g : {Graph{2, {}, {}}, Graph{3, {0}, {1}}})
+		for (const auto order : both_orders) {
+			const Matrix h = check::random_matrix(g.vertices, 3, 9);
+			check::write_tensors(file.path(), w);
+			EXPECT_LT(check::difference(check::run_model(
+				check::load_model(file.path(), order).get(), g, h),
+				check::sage(g, h, w)), 1e-6);
+			check::write_tensors(file.path(), gcn, {{"gnnrun.self_loops", "none"}});
+			const Matrix got = check::run_model(
+				check::load_model(file.path(), order).get(), g, h);
+			// No edge has deg > 0 at both ends: the bias is left.
+			for (uint64_t v = 0; v < g.vertices; v++) {
+				EXPECT_EQ(got.row(v)[0], .25);
+				EXPECT_EQ(got.row(v)[1], 4);
+			}
+		}
+}
+
+// pyg#1129: the maximum over no edges was whatever lay in memory.
+TEST_F(Against, B10MaximumWithoutEdgesIsZero)
+{
+	const Graph g{1, {}, {}};
+	const Layer w = {{"lin_l.weight", tensor({2, 3})}, {"lin_l.bias", {{2}, {.5f, -1}}}};
+
+	check::write_tensors(file.path(), w, {{"gnnrun.aggregator", "max"}});
+	const Matrix got = check::run_model(check::load_model(file.path()).get(), g,
+		check::random_matrix(1, 3, 9));
+	EXPECT_EQ(got.row(0)[0], .5);
+	EXPECT_EQ(got.row(0)[1], -1);
+}
+
+// pyg#2288: self-loops in the data were counted beside those that the layer adds.
+TEST_F(Against, B11ListedSelfLoopsAreReplacedNotAdded)
+{
+	const Layer w = {{"lin.weight", {{1, 1}, {1}}}};
+	const Matrix h = rows(1, {1, 10, 100});
+	// deg with one loop each: 1, 2, 2.
+	const double s = std::sqrt(.5);
+	const Matrix want = rows(1, {1, s * 1 + 5, 5 + 50});
+
+	check::write_tensors(file.path(), w);
+	for (const Graph &g : {Graph{3, {0, 0, 1}, {0, 1, 2}}, Graph{3, {0, 0, 1, 0}, {0, 1, 2, 0}},
+		     Graph{3, {0, 1}, {1, 2}}})
+		EXPECT_LT(check::difference(check::run_model(
+			check::load_model(file.path()).get(), g, h), want), 1e-6);
+	check::write_tensors(file.path(), {{"weight", {{1, 1}, {1}}}},
+		{{"gnnrun.library", "dgl"}, {"gnnrun.norm", "none"}});
+	const Matrix listed = check::run_model(check::load_model(file.path()).get(),
+		Graph{3, {0, 0, 1, 0}, {0, 1, 2, 0}}, h);
+	EXPECT_EQ(listed.data, (std::vector<double>{2, 1, 10}));
 }
 
 } // namespace
