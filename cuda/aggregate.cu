@@ -1,9 +1,9 @@
 /*
  * cuda/aggregate.cu - message rows combined into the states of their destinations.
  *
- *   SUM      s = s + m               with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
- *   MAX      s = max(s, m)           NaN wins
- *   SOFTMAX  s = fmaf(w, m, s)       w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
+ *   SUM      s = s + m                 with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
+ *   MAX      s = max(s, m)             NaN wins
+ *   SOFTMAX  s = fmaf(w, m, s)         w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *
  * message (rows, pitch), state (slots, pitch), entries of a group in source order. A team of lanes,
  * a warp or a power of two below it for narrow rows, takes one destination and one block of
@@ -15,11 +15,7 @@
 #include "cuda/gnn_cuda.h"
 #include "op/expf.h"
 
-/*
- * Rows in flight for each team. Where many teams run, eight cover the latency of HBM. A long group
- * is one chain of additions and the last to end: it gets a column a lane and 32 rows in flight.
- */
-enum { AHEAD = 8, AHEAD_LONG = 32, LONG_GROUP = 256 };
+enum { AHEAD = 8 }; /* rows in flight for each warp: covers the latency of HBM */
 
 static __device__ __forceinline__ float leaky(float x, float slope)
 {
@@ -108,7 +104,7 @@ static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, u
  * `place` is the lane's among all teams of the group. Columns are those of the messages; SOFTMAX has
  * one more task a group whose lanes are heads and whose messages are ones: the denominators.
  */
-template <int LANE, int AHEAD_N, bool SOFTMAX, bool DENOMINATOR>
+template <int LANE, bool SOFTMAX, bool DENOMINATOR>
 static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
@@ -130,12 +126,12 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 		at_dst = a.score_dst[vertex * a.score_pitch + head];
 		most = leaky(a.score_max[vertex * a.score_pitch + head] + at_dst, a.slope);
 	}
-	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD_N) {
-		columns<LANE> m[AHEAD_N];
-		float w[AHEAD_N];
+	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
+		columns<LANE> m[AHEAD];
+		float w[AHEAD];
 
 #pragma unroll
-		for (int i = 0; i < AHEAD_N; i++) {
+		for (int i = 0; i < AHEAD; i++) {
 			const bool there = e + i < end;
 			const uint32_t src = there ? b.src[e + i] : 0;
 
@@ -146,7 +142,7 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 			w[i] = there ? weight_of<SOFTMAX>(a, e + i, src, head, at_dst, most) : 0.0f;
 		}
 #pragma unroll
-		for (int i = 0; i < AHEAD_N; i++)
+		for (int i = 0; i < AHEAD; i++)
 			if (e + i < end)
 				add(&s, &c, w[i], m[i], carried);
 	}
@@ -155,7 +151,7 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 		store<LANE>(c_row, c, inside);
 }
 
-template <int LANE, int AHEAD_N>
+template <int LANE>
 static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
@@ -164,15 +160,15 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 	float *s_row = a.state + b.slot[group] * a.state_pitch + column;
 	columns<LANE> s = load<LANE>(s_row, inside);
 
-	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD_N) {
-		columns<LANE> m[AHEAD_N];
+	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
+		columns<LANE> m[AHEAD];
 
 #pragma unroll
-		for (int i = 0; i < AHEAD_N; i++)
+		for (int i = 0; i < AHEAD; i++)
 			m[i] = load<LANE>(row_of(a, e + i < end ? b.src[e + i] : 0) + column,
 				inside && e + i < end);
 #pragma unroll
-		for (int i = 0; i < AHEAD_N; i++)
+		for (int i = 0; i < AHEAD; i++)
 #pragma unroll
 			for (int k = 0; k < LANE; k++)
 				if (e + i < end && (m[i].v[k] > s.v[k] || m[i].v[k] != m[i].v[k]))
@@ -181,11 +177,8 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 	store<LANE>(s_row, s, inside);
 }
 
-/*
- * Tasks of a team: (group, block of columns), the blocks of one group side by side. HUBS takes the
- * long groups, its counterpart the others.
- */
-template <int LANE, int AHEAD_N, int COMBINE, bool HUBS>
+/* Tasks of a team: (group, block of columns), the blocks of one group side by side. */
+template <int LANE, int COMBINE>
 static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 {
 	const uint64_t groups = a.batch.group_counter != nullptr ? *a.batch.group_counter
@@ -197,18 +190,15 @@ static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 	for (uint64_t t = gnn_grid_first() / team; t < groups * (blocks + extra);
 	     t += gnn_grid_stride() / team) {
 		const uint64_t group = t / (blocks + extra), block = t % (blocks + extra);
-		const uint64_t place = block * team + lane;
 
-		if ((a.batch.first[group + 1] - a.batch.first[group] > LONG_GROUP) != HUBS)
-			continue;
 		if constexpr (COMBINE == GNN_COMBINE_MAX)
-			max_group<LANE, AHEAD_N>(a, group, place);
+			max_group<LANE>(a, group, block * team + lane);
 		else if constexpr (COMBINE == GNN_COMBINE_SUM)
-			sum_group<LANE, AHEAD_N, false, false>(a, group, place);
+			sum_group<LANE, false, false>(a, group, block * team + lane);
 		else if (block < blocks)
-			sum_group<LANE, AHEAD_N, true, false>(a, group, place);
+			sum_group<LANE, true, false>(a, group, block * team + lane);
 		else
-			sum_group<1, AHEAD_N, true, true>(a, group, place - blocks * team);
+			sum_group<1, true, true>(a, group, (block - blocks) * team + lane);
 	}
 }
 
@@ -222,25 +212,25 @@ static uint32_t team_of(uint32_t width, uint32_t lane)
 	return team;
 }
 
-template <int LANE, int AHEAD_N, bool HUBS>
+template <int LANE>
 static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t stream)
 {
-	const uint32_t team = HUBS ? 32 : team_of(a->width, LANE);
+	const uint32_t team = team_of(a->width, LANE);
 	const uint64_t tasks = a->batch.group_count * ((a->width + team * LANE - 1) / (team * LANE) +
 		(a->combine == GNN_COMBINE_SOFTMAX ? (a->heads + team - 1) / team : 0));
 	const unsigned grid = gnn_grid(tasks, GNN_BLOCK_THREADS / team);
 
 	switch (a->combine) {
 	case GNN_COMBINE_SUM:
-		aggregate_kernel<LANE, AHEAD_N, GNN_COMBINE_SUM, HUBS>
+		aggregate_kernel<LANE, GNN_COMBINE_SUM>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_MAX:
-		aggregate_kernel<LANE, AHEAD_N, GNN_COMBINE_MAX, HUBS>
+		aggregate_kernel<LANE, GNN_COMBINE_MAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_SOFTMAX:
-		aggregate_kernel<LANE, AHEAD_N, GNN_COMBINE_SOFTMAX, HUBS>
+		aggregate_kernel<LANE, GNN_COMBINE_SOFTMAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	}
@@ -251,21 +241,15 @@ static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t str
 extern "C" int gnn_cuda_run_aggregate(const struct gnn_aggregate_args *a, void *stream)
 {
 	const uint64_t f = sizeof(float);
-	const uint32_t channels =
-		a->combine == GNN_COMBINE_SOFTMAX ? a->width / a->heads : a->width;
+	const uint32_t channels = a->combine == GNN_COMBINE_SOFTMAX ? a->width / a->heads : a->width;
 	const bool wide = channels % 4 == 0 && gnn_aligned16(a->state, a->state_pitch * f) &&
 		gnn_aligned16(a->message, a->message_pitch * f) &&
 		gnn_aligned16(a->own, a->own_pitch * f) &&
 		(a->carry == NULL || gnn_aligned16(a->carry, a->carry_pitch * f));
-	int rc;
 
 	GNN_ASSERT(a->combine == GNN_COMBINE_SUM || a->batch.weight == NULL);
 	if (a->batch.group_count == 0 || a->width == 0)
 		return GNN_OK;
-	/* The long groups first: the others fill the device around them. */
-	rc = launch_aggregate<1, AHEAD_LONG, true>(a, (cudaStream_t)stream);
-	if (rc == GNN_OK)
-		rc = wide ? launch_aggregate<4, AHEAD, false>(a, (cudaStream_t)stream)
-			: launch_aggregate<1, AHEAD, false>(a, (cudaStream_t)stream);
-	return rc;
+	return wide ? launch_aggregate<4>(a, (cudaStream_t)stream)
+		: launch_aggregate<1>(a, (cudaStream_t)stream);
 }
