@@ -214,7 +214,7 @@ void gnn_array_writer_abort(struct gnn_array_writer *w)
 {
 	if (w == NULL)
 		return;
-	gnn_dio_close(w->dio); /* waits: the blocks below are still being read from */
+	gnn_dio_abort(w->dio); /* waits: the blocks below are still being read from */
 	for (uint32_t i = 0; i < SLOTS; i++)
 		gnn_mem_free(w->slot[i].bytes);
 	gnn_mem_free(w);

@@ -200,7 +200,7 @@ int gnn_dio_open(struct gnn_dio **out, const struct gnn_dio_opts *o)
 	*out = d;
 	d = NULL;
 out:
-	destroy(d);
+	gnn_dio_abort(d);
 	return rc;
 }
 
@@ -422,6 +422,15 @@ int gnn_dio_close(struct gnn_dio *d)
 			gnn_err_save(&first, rc);
 	rc = destroy(d);
 	return first.status < 0 ? gnn_err_restore(&first) : rc;
+}
+
+void gnn_dio_abort(struct gnn_dio *d)
+{
+	struct gnn_err_state kept;
+
+	gnn_err_save(&kept, GNN_OK);
+	gnn_dio_close(d);
+	gnn_err_restore(&kept);
 }
 
 uint64_t gnn_dio_file_bytes(const struct gnn_dio *d)

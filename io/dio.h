@@ -69,6 +69,7 @@ int gnn_dio_submit(struct gnn_dio *d, struct gnn_dio_request *r); /* waits while
 /* Waits for one finished request; GNN_EOF when none is in flight. Fails with its error. */
 int gnn_dio_reap  (struct gnn_dio *d, struct gnn_dio_request **r);
 int gnn_dio_close (struct gnn_dio *d); /* waits for what is in flight; NULL is fine */
+void gnn_dio_abort(struct gnn_dio *d); /* the same after a failure, whose text it keeps */
 
 /* One blocking transfer through the same engine; nothing else may be in flight. */
 int gnn_dio_transfer(struct gnn_dio *d, struct gnn_dio_request *r);

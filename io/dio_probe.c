@@ -29,7 +29,7 @@ static int try_engine(const char *path, enum gnn_dio_engine engine, char *page, 
 		GNN_FAIL(GNN_EDATA, "%s: a page read back differs from what was written", path);
 	*direct = gnn_dio_is_direct(d);
 out:
-	gnn_dio_close(d);
+	gnn_dio_abort(d);
 	return rc;
 }
 

@@ -78,7 +78,7 @@ void gnn_scratch_destroy(struct gnn_scratch *s)
 	if (s == NULL)
 		return;
 	for (uint32_t i = 0; i < s->handles; i++)
-		gnn_dio_close(s->handle[i]);
+		gnn_dio_abort(s->handle[i]);
 	for (uint32_t i = 0; i < s->arenas; i++)
 		gnn_mem_free(s->arena[i]);
 	gnn_mem_free(s->handle);

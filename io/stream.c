@@ -145,7 +145,7 @@ void gnn_stream_close(struct gnn_stream *s)
 {
 	if (s == NULL)
 		return;
-	gnn_dio_close(s->dio); /* waits: the buffers are still being filled */
+	gnn_dio_abort(s->dio); /* waits: the buffers are still being filled */
 	for (uint32_t i = 0; s->buffers != NULL && i < s->buffer_count; i++)
 		gnn_mem_free(s->buffers[i].pages);
 	XXH3_freeState(s->hash);

@@ -111,7 +111,7 @@ static int measure(struct bench *b, enum gnn_dio_engine engine, bool write, uint
 	GNN_TRY(gnn_trial_run(&t, b->runs, false, move_file, &w));
 	print_row(b, &w, &t);
 out:
-	gnn_dio_close(w.dio);
+	gnn_dio_abort(w.dio);
 	gnn_mem_free(buffer);
 	return rc == GNN_EUNAVAIL ? GNN_OK : rc;
 }

@@ -701,6 +701,27 @@ TEST_P(DioEngine, CloseWaitsAndTellsOfWhatWasNotReaped)
 	EXPECT_EQ(gnn_dio_close(nullptr), GNN_OK);
 }
 
+TEST_P(DioEngine, AbortWaitsAndKeepsTheTextOfTheFailureBefore)
+{
+	struct gnn_dio *d = nullptr;
+	struct gnn_dio_request *r = nullptr;
+	Crowd crowd;
+	const std::string path = make("f", Crowd::FILE_BYTES);
+
+	ASSERT_EQ(gnn_fault_parse("read:eof@2,read:eio@1"), GNN_OK);
+	ASSERT_EQ(open(&d, path, 64), GNN_OK);
+	crowd.submit(d);
+	int rc = GNN_OK;
+	while (rc == GNN_OK)
+		rc = gnn_dio_reap(d, &r);
+	EXPECT_EQ(rc, GNN_EDATA);
+	const std::string text = gnn_err_text();
+	gnn_dio_abort(d);
+	EXPECT_EQ(gnn_err_text(), text);
+	EXPECT_EQ(crowd.wrong(), 0u);
+	gnn_dio_abort(nullptr);
+}
+
 TEST_P(DioEngine, DirectIoLeavesThePageCacheAlone)
 {
 	const std::string path = make("f", 64 * PAGE);
