@@ -101,8 +101,8 @@ static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, u
 }
 
 /*
- * `place` is the lane's among all teams of the group. Columns are those of the messages; SOFTMAX has
- * one more task a group whose lanes are heads and whose messages are ones: the denominators.
+ * `place` is the lane's among all teams of the group. Columns are those of the messages; SOFTMAX
+ * has one more task a group whose lanes are heads and whose messages are ones: the denominators.
  */
 template <int LANE, bool SOFTMAX, bool DENOMINATOR>
 static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
@@ -216,7 +216,8 @@ template <int LANE>
 static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t stream)
 {
 	const uint32_t team = team_of(a->width, LANE);
-	const uint64_t tasks = a->batch.group_count * ((a->width + team * LANE - 1) / (team * LANE) +
+	const uint64_t tasks = a->batch.group_count *
+		((a->width + team * LANE - 1) / (team * LANE) +
 		(a->combine == GNN_COMBINE_SOFTMAX ? (a->heads + team - 1) / team : 0));
 	const unsigned grid = gnn_grid(tasks, GNN_BLOCK_THREADS / team);
 

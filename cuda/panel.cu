@@ -3,9 +3,9 @@
  *
  *   y[r][j] = sum over k of x[r][k] w[j][k], k ascending, one fmaf each
  *
- * x (panel rows, dim_in), w (dim_out, dim_in), y (panel rows, dim_out), any pitch. Tiles of 32 x 32 through
- * shared memory, 256 threads with four rows each. For the shapes where cuBLAS fails its check:
- * correct first, a good fraction of its speed second.
+ * x (panel rows, dim_in), w (dim_out, dim_in), y (panel rows, dim_out), any pitch. Tiles of 32 x 32
+ * through shared memory, 256 threads with four rows each. For the shapes where cuBLAS fails its
+ * check: correct first, a good fraction of its speed second.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda.h"

@@ -2,7 +2,9 @@
 # What a machine with a GPU is for: builds with CUDA, holds the backend against its CPU twin, runs
 # the reference cases on it, looks with compute-sanitizer, and times inference from memory.
 #
-# usage: tests/gpu.sh [OUT] [STEP ...]    steps: build twin cases bits sanitize profile time (default: all)
+# usage: tests/gpu.sh [OUT] [STEP ...]
+#
+# Steps: build twin cases bits sanitize profile time; default: all.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
