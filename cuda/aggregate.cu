@@ -1,9 +1,9 @@
 /*
  * cuda/aggregate.cu - message rows combined into the states of their destinations.
  *
- *   SUM      s = s + m                 with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
- *   MAX      s = max(s, m)             NaN wins
- *   SOFTMAX  s = fmaf(w, m, s)         w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
+ *   SUM      s = s + m               with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
+ *   MAX      s = max(s, m)           NaN wins
+ *   SOFTMAX  s = fmaf(w, m, s)       w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *
  * message (rows, pitch), state (slots, pitch), entries of a group in source order. A team of lanes,
  * a warp or a power of two below it for narrow rows, takes one destination and one block of
@@ -242,7 +242,8 @@ static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t str
 extern "C" int gnn_cuda_run_aggregate(const struct gnn_aggregate_args *a, void *stream)
 {
 	const uint64_t f = sizeof(float);
-	const uint32_t channels = a->combine == GNN_COMBINE_SOFTMAX ? a->width / a->heads : a->width;
+	const uint32_t channels =
+		a->combine == GNN_COMBINE_SOFTMAX ? a->width / a->heads : a->width;
 	const bool wide = channels % 4 == 0 && gnn_aligned16(a->state, a->state_pitch * f) &&
 		gnn_aligned16(a->message, a->message_pitch * f) &&
 		gnn_aligned16(a->own, a->own_pitch * f) &&

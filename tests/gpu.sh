@@ -64,7 +64,8 @@ step_sanitize() {
 		local without='*Past2To31*'
 		[ $tool != racecheck ] || without='*Past2To31*:*SumsMaxima*'
 		must timeout 200 compute-sanitizer --tool $tool --error-exitcode 1 \
-			$build/tests/cuda_twin_test --gtest_filter="-$without" >"$out/$tool.log" 2>&1
+			$build/tests/cuda_twin_test --gtest_filter="-$without" \
+			>"$out/$tool.log" 2>&1
 		tail -3 "$out/$tool.log"
 	done
 }
