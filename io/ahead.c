@@ -1,4 +1,9 @@
-/* io/ahead.c - see ahead.h. */
+/*
+ * io/ahead.c - see ahead.h.
+ *
+ * The reader hands each block to the workers (todo) and, in order, to the consumer (order). A block
+ * has a queue of one place through which its worker says that it is done.
+ */
 #include "io/ahead.h"
 
 #include "base/mem.h"
@@ -8,18 +13,35 @@
 
 #include <string.h>
 
-enum { DEPTH_MAX = 8, LINE_SHARE = 4 };
+enum { LINE_SHARE = 4, WORKERS_MAX = 8 };
+
+struct slot {
+	struct gnn_block block; /* the first member: what the consumer sees */
+	struct gnn_queue *done;
+};
 
 struct gnn_ahead {
 	struct gnn_ahead_opts opts;
-	struct gnn_stage *stage;
-	struct gnn_queue *empty, *full;
-	struct gnn_block block[DEPTH_MAX];
-	char *carry;          /* the beginning of a line, for the next block */
-	uint64_t carry_bytes; /* at most block_bytes / LINE_SHARE */
-	uint64_t left;        /* to read */
-	uint64_t pushed;      /* bytes handed over, for messages */
+	struct gnn_queue *empty, *todo, *order;
+	struct slot *slot;
+	uint32_t depth;
+	struct gnn_stage *reader;
+	struct gnn_stage **worker; /* (workers) */
+	char *carry;               /* the beginning of a line, for the next block */
+	uint64_t carry_bytes;      /* at most block_bytes / LINE_SHARE */
+	uint64_t left;             /* to read */
+	uint64_t pushed;           /* bytes handed over, for messages */
 };
+
+uint32_t gnn_ahead_workers(uint32_t threads)
+{
+	return threads < WORKERS_MAX ? threads : WORKERS_MAX;
+}
+
+uint32_t gnn_ahead_depth(uint32_t workers)
+{
+	return workers + 2;
+}
 
 /* Cuts behind the last newline and keeps the rest for the next block. */
 static int cut_lines(struct gnn_ahead *a, struct gnn_block *b, bool last)
@@ -72,24 +94,64 @@ out:
 static int read_blocks(void *arg)
 {
 	struct gnn_ahead *a = arg;
-	struct gnn_block *b = NULL;
+	struct slot *s = NULL;
 	bool last = false;
 	int rc = GNN_OK;
 
 	while (!last) {
-		GNN_TRY(gnn_queue_pop(a->empty, (void **)&b));
-		GNN_TRY(fill(a, b, &last));
-		GNN_TRY(gnn_queue_push(b->bytes > 0 ? a->full : a->empty, b));
+		GNN_TRY(gnn_queue_pop(a->empty, (void **)&s));
+		GNN_TRY(fill(a, &s->block, &last));
+		if (s->block.bytes == 0)
+			break;
+		GNN_TRY(gnn_queue_push(a->todo, s));
+		GNN_TRY(gnn_queue_push(a->order, s));
 	}
 	rc = GNN_OK;
 out:
-	gnn_queue_close(a->full);
+	gnn_queue_close(a->todo);
+	gnn_queue_close(a->order);
 	return rc;
 }
 
-uint64_t gnn_ahead_buffer_bytes(const struct gnn_ahead_opts *o)
+static int work(void *arg)
 {
-	return o->depth * o->block_bytes + (o->lines ? o->block_bytes / LINE_SHARE : 0);
+	struct gnn_ahead *a = arg;
+	struct slot *s = NULL;
+	int rc = GNN_OK;
+
+	for (;;) {
+		GNN_TRY(gnn_queue_pop(a->todo, (void **)&s));
+		if (rc == GNN_EOF)
+			return GNN_OK;
+		a->opts.work(a->opts.arg, &s->block);
+		GNN_TRY(gnn_queue_push(s->done, s));
+	}
+out:
+	return rc;
+}
+
+static int create_slots(struct gnn_ahead *a)
+{
+	const struct gnn_ahead_opts *o = &a->opts;
+	int rc = GNN_OK;
+
+	a->depth = gnn_ahead_depth(o->workers);
+	GNN_NEW_ARRAY(a->slot, a->depth, GNN_MEM_IO);
+	GNN_TRY(gnn_queue_create(&a->empty, a->depth));
+	GNN_TRY(gnn_queue_create(&a->todo, a->depth));
+	GNN_TRY(gnn_queue_create(&a->order, a->depth));
+	for (uint32_t i = 0; i < a->depth; i++) {
+		struct slot *s = &a->slot[i];
+
+		/* One byte more: the newline that a last line may lack. */
+		GNN_TRY(gnn_mem_pages((void **)&s->block.data,
+			o->block_bytes + 1 + GNN_SCAN_SLACK, GNN_MEM_IO));
+		GNN_TRY(gnn_mem_pages(&s->block.out, o->out_bytes, GNN_MEM_IO));
+		GNN_TRY(gnn_queue_create(&s->done, 1));
+		GNN_TRY(gnn_queue_push(a->empty, s));
+	}
+out:
+	return rc;
 }
 
 int gnn_ahead_open(struct gnn_ahead **out, const struct gnn_ahead_opts *o)
@@ -98,21 +160,17 @@ int gnn_ahead_open(struct gnn_ahead **out, const struct gnn_ahead_opts *o)
 	int rc = GNN_OK;
 
 	*out = NULL;
-	GNN_ASSERT(o->depth >= 2 && o->depth <= DEPTH_MAX && o->block_bytes >= LINE_SHARE);
+	GNN_ASSERT(o->workers >= 1 && o->block_bytes >= LINE_SHARE);
 	GNN_NEW(a, GNN_MEM_IO);
 	a->opts = *o;
 	a->left = o->bytes;
-	GNN_TRY(gnn_queue_create(&a->empty, o->depth));
-	GNN_TRY(gnn_queue_create(&a->full, o->depth));
-	for (uint32_t i = 0; i < o->depth; i++) {
-		/* One byte more: the newline that a last line may lack. */
-		GNN_TRY(gnn_mem_pages((void **)&a->block[i].data,
-			o->block_bytes + 1 + GNN_SCAN_SLACK, GNN_MEM_IO));
-		GNN_TRY(gnn_queue_push(a->empty, &a->block[i]));
-	}
+	GNN_TRY(create_slots(a));
 	if (o->lines)
 		GNN_NEW_ARRAY(a->carry, o->block_bytes / LINE_SHARE, GNN_MEM_IO);
-	GNN_TRY(gnn_stage_start(&a->stage, "gnn-ahead", read_blocks, a));
+	GNN_NEW_ARRAY(a->worker, o->workers, GNN_MEM_IO);
+	for (uint32_t i = 0; i < o->workers; i++)
+		GNN_TRY(gnn_stage_start(&a->worker[i], "ahead-work", work, a));
+	GNN_TRY(gnn_stage_start(&a->reader, "ahead-read", read_blocks, a));
 	*out = a;
 	a = NULL;
 out:
@@ -122,10 +180,15 @@ out:
 
 int gnn_ahead_next(struct gnn_ahead *a, struct gnn_block **block)
 {
-	int rc = gnn_queue_pop(a->full, (void **)block);
+	struct slot *s = NULL;
+	int rc = gnn_queue_pop(a->order, (void **)&s);
 
-	if (rc == GNN_EOF && a->stage != NULL) { /* the reader is through, or has failed */
-		int end = gnn_stage_join(&a->stage);
+	*block = NULL;
+	if (rc == GNN_OK) {
+		rc = gnn_queue_pop(s->done, (void **)&s);
+		*block = rc == GNN_OK ? &s->block : NULL;
+	} else if (rc == GNN_EOF && a->reader != NULL) { /* it is through, or has failed */
+		int end = gnn_stage_join(&a->reader);
 
 		rc = end < 0 ? end : rc;
 	}
@@ -134,9 +197,15 @@ int gnn_ahead_next(struct gnn_ahead *a, struct gnn_block **block)
 
 void gnn_ahead_put(struct gnn_ahead *a, struct gnn_block *block)
 {
-	int rc = gnn_queue_push(a->empty, block); /* there is room for every block */
+	int rc = gnn_queue_push(a->empty, block); /* there is room for every slot */
 
 	GNN_ASSERT(rc == GNN_OK);
+}
+
+static void cancel(struct gnn_queue *q)
+{
+	if (q != NULL)
+		gnn_queue_cancel(q);
 }
 
 void gnn_ahead_close(struct gnn_ahead *a)
@@ -145,17 +214,24 @@ void gnn_ahead_close(struct gnn_ahead *a)
 
 	if (a == NULL)
 		return;
-	gnn_err_save(&text, GNN_OK); /* the reader's "stopped" is no error of the caller */
-	if (a->empty != NULL)
-		gnn_queue_cancel(a->empty);
-	if (a->full != NULL)
-		gnn_queue_cancel(a->full);
-	gnn_stage_join(&a->stage);
+	gnn_err_save(&text, GNN_OK); /* the threads' "stopped" is no error of the caller */
+	cancel(a->empty);
+	cancel(a->todo);
+	cancel(a->order);
+	gnn_stage_join(&a->reader);
+	for (uint32_t i = 0; a->worker != NULL && i < a->opts.workers; i++)
+		gnn_stage_join(&a->worker[i]);
 	gnn_err_restore(&text);
-	for (uint32_t i = 0; i < DEPTH_MAX; i++)
-		gnn_mem_free(a->block[i].data);
-	gnn_mem_free(a->carry);
-	gnn_queue_destroy(a->full);
+	for (uint32_t i = 0; a->slot != NULL && i < a->depth; i++) {
+		gnn_mem_free(a->slot[i].block.data);
+		gnn_mem_free(a->slot[i].block.out);
+		gnn_queue_destroy(a->slot[i].done);
+	}
+	gnn_queue_destroy(a->order);
+	gnn_queue_destroy(a->todo);
 	gnn_queue_destroy(a->empty);
+	gnn_mem_free(a->slot);
+	gnn_mem_free(a->worker);
+	gnn_mem_free(a->carry);
 	gnn_mem_free(a);
 }

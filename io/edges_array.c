@@ -1,5 +1,5 @@
 /*
- * io/edges_array.c - edges in a npy or npz array of integers, 2xE or Ex2.
+ * io/edges_array.c - edges in a npy, npz or headerless array of integers, 2xE or Ex2.
  *
  * What counts is how the pairs lie in the file: side by side (Ex2, or 2xE in Fortran order), one
  * stream; or all sources and then all destinations, two streams at two places of the same file.
@@ -11,14 +11,20 @@
 #include "io/ndarray.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum {
-	EDGES_A_BLOCK = 256 << 10,
-	EDGES_A_BLOCK_MIN = 16 << 10,
-	MEMORY_AN_EDGE = 512, /* of the whole import: eight times what an edge of a block takes */
-	EDGES_A_PIECE = 2048,
-	DEPTH = 3,
+	BLOCK_EDGES = 128 << 10,
+	BLOCK_EDGES_MIN = 8 << 10,
+	EDGE_BYTES =
+		32, /* of a block at most: two ids as they are read, and as they are handed on */
+	MEMORY_SHARE = 8, /* all blocks: this part of the memory */
+	PAIRS = 1024,     /* converted on the stack, before they are parted */
+};
+
+/* What came of a block; its ids lie behind it. */
+struct converted {
+	uint64_t bad; /* the first id that is none, counted in file order; UINT64_MAX: none */
+	uint64_t *first, *second; /* ends side by side: sources, destinations; apart: one of them */
 };
 
 struct array_source {
@@ -29,15 +35,11 @@ struct array_source {
 	struct gnn_block *block[2];
 	bool apart;
 	bool finished;
-	uint64_t edges;
-	uint64_t block_edges;
-	uint64_t *src, *dst; /* (block_edges) */
+	uint64_t edges, block_edges;
 };
 
-/* The place of the first bad id of a block: 2 x edge + end; UINT64_MAX: none. */
-typedef uint64_t bad_place;
-
-static bad_place check_limit(const uint64_t *id, uint64_t count, uint64_t limit)
+/* The first of `count` ids at and over the limit; UINT64_MAX: none. */
+static uint64_t find_over(const uint64_t *id, uint64_t count, uint64_t limit)
 {
 	uint64_t over = 0;
 
@@ -50,77 +52,72 @@ static bad_place check_limit(const uint64_t *id, uint64_t count, uint64_t limit)
 	return UINT64_MAX;
 }
 
-/* Ends apart: `end` of `n` edges from edge `first` of the block. */
-static bad_place convert_end(struct array_source *s, int end, uint64_t first, uint64_t n)
+static uint64_t convert(const struct array_source *s, char *from, uint64_t count, uint64_t *to)
 {
 	const struct gnn_npy *head = &s->array[0]->head;
-	uint32_t size = gnn_num_bytes(head->type);
-	char *from = s->block[end]->data + first * size;
-	uint64_t *to = (end == 0 ? s->src : s->dst) + first, bad;
+	uint64_t bad;
 
 	if (head->swapped)
-		gnn_num_swap(from, n, size);
-	bad = gnn_num_to_u64(head->type, from, n, to);
-	bad = bad < n ? bad : check_limit(to, n, s->opts.id_limit);
-	return bad == UINT64_MAX ? bad : 2 * (first + bad) + (uint64_t)end;
+		gnn_num_swap(from, count, gnn_num_bytes(head->type));
+	bad = gnn_num_to_u64(head->type, from, count, to);
+	return bad < count ? bad : find_over(to, count, s->opts.id_limit);
 }
 
-/* Ends side by side. */
-static bad_place convert_pairs(struct array_source *s, uint64_t first, uint64_t n)
+static void convert_end(const void *arg, struct gnn_block *b)
 {
-	const struct gnn_npy *head = &s->array[0]->head;
-	uint32_t size = gnn_num_bytes(head->type);
-	char *from = s->block[0]->data + 2 * first * size;
-	uint64_t pair[2 * EDGES_A_PIECE], bad;
+	const struct array_source *s = arg;
+	struct converted *c = b->out;
 
-	if (head->swapped)
-		gnn_num_swap(from, 2 * n, size);
-	bad = gnn_num_to_u64(head->type, from, 2 * n, pair);
-	bad = bad < 2 * n ? bad : check_limit(pair, 2 * n, s->opts.id_limit);
-	if (bad != UINT64_MAX)
-		return 2 * first + bad;
-	for (uint64_t i = 0; i < n; i++) {
-		s->src[first + i] = pair[2 * i];
-		s->dst[first + i] = pair[2 * i + 1];
-	}
-	return UINT64_MAX;
+	c->first = (uint64_t *)(c + 1);
+	c->bad = convert(s, b->data, b->bytes / gnn_num_bytes(s->array[0]->head.type), c->first);
 }
 
-static bad_place convert(struct array_source *s, uint64_t count)
+static void convert_pairs(const void *arg, struct gnn_block *b)
 {
-	bad_place bad = UINT64_MAX;
+	const struct array_source *s = arg;
+	uint64_t size = gnn_num_bytes(s->array[0]->head.type), edges = b->bytes / (2 * size);
+	struct converted *c = b->out;
+	uint64_t pair[2 * PAIRS];
 
-#pragma omp parallel for reduction(min : bad) num_threads((int)s->opts.threads)
-	for (uint64_t first = 0; first < count; first += EDGES_A_PIECE) {
-		uint64_t n = gnn_min_u64(EDGES_A_PIECE, count - first);
-		bad_place here;
-
-		if (s->apart) {
-			here = convert_end(s, 0, first, n);
-			here = gnn_min_u64(here, convert_end(s, 1, first, n));
-		} else {
-			here = convert_pairs(s, first, n);
+	*c = (struct converted){UINT64_MAX, (uint64_t *)(c + 1), NULL};
+	c->second = c->first + s->block_edges;
+	for (uint64_t at = 0, n; at < edges && c->bad == UINT64_MAX; at += n) {
+		n = gnn_min_u64(PAIRS, edges - at);
+		c->bad = convert(s, b->data + 2 * at * size, 2 * n, pair);
+		c->bad += c->bad == UINT64_MAX ? 0 : 2 * at;
+		for (uint64_t i = 0; i < n; i++) {
+			c->first[at + i] = pair[2 * i];
+			c->second[at + i] = pair[2 * i + 1];
 		}
-		bad = gnn_min_u64(bad, here);
 	}
-	return bad;
 }
 
-static int explain(struct array_source *s, bad_place bad)
+/* Id number `bad` of block `k`: its edge, its end, and the value as the file has it. */
+static int explain(const struct array_source *s, int k, uint64_t bad)
 {
-	const struct gnn_npy *head = &s->array[0]->head;
-	int end = s->apart ? (int)(bad & 1) : 0;
-	uint64_t edge = s->base.counts.edges + bad / 2;
+	uint64_t edge = s->base.counts.edges + (s->apart ? bad : bad / 2);
+	bool is_destination = s->apart ? k == 1 : bad & 1;
 	char text[32], wanted[64] = "";
 
-	gnn_num_print(
-		head->type, s->block[end]->data, s->apart ? bad / 2 : bad, text, sizeof(text));
+	gnn_num_print(s->array[0]->head.type, s->block[k]->data, bad, text, sizeof(text));
 	if (s->opts.id_limit != UINT64_MAX)
 		snprintf(wanted, sizeof(wanted), " to %llu",
 			(unsigned long long)s->opts.id_limit - 1);
 	return gnn_err(GNN_EDATA, "%s: edge %llu has the %s %s; wanted a vertex id from 0%s",
-		s->array[0]->name, (unsigned long long)edge, bad & 1 ? "destination" : "source",
-		text, wanted);
+		s->array[0]->name, (unsigned long long)edge,
+		is_destination ? "destination" : "source", text, wanted);
+}
+
+static int check_bad(const struct array_source *s)
+{
+	const struct converted *a = s->block[0]->out, *b;
+
+	if (!s->apart)
+		return a->bad == UINT64_MAX ? GNN_OK : explain(s, 0, a->bad);
+	b = s->block[1]->out;
+	if (a->bad == UINT64_MAX && b->bad == UINT64_MAX)
+		return GNN_OK;
+	return a->bad <= b->bad ? explain(s, 0, a->bad) : explain(s, 1, b->bad);
 }
 
 static int finish(struct array_source *s)
@@ -137,21 +134,21 @@ static int finish(struct array_source *s)
 	if (s->base.counts.edges < s->edges)
 		GNN_FAIL(GNN_EDATA, "%s: the data ends after %llu of %llu edges", s->array[0]->name,
 			(unsigned long long)s->base.counts.edges, (unsigned long long)s->edges);
-	if (!s->apart)
-		GNN_TRY(gnn_ndarray_finish(s->array[0]));
-	else
-		GNN_TRY(gnn_input_finish(s->array[0]->input));
+	GNN_TRY(gnn_ndarray_finish(s->array[s->apart]));
 	if (s->apart)
-		GNN_TRY(gnn_ndarray_finish(s->array[1]));
+		GNN_TRY(gnn_input_finish(s->array[0]->input));
 	rc = GNN_EOF;
 out:
 	return rc;
 }
 
-static int next_blocks(struct array_source *s)
+/* The next block of each stream; both hold as many edges, but where the file is cut short. */
+static int next_blocks(struct array_source *s, uint64_t *edges)
 {
+	uint64_t size = gnn_num_bytes(s->array[0]->head.type);
 	int rc = GNN_OK;
 
+	*edges = UINT64_MAX;
 	for (int i = 0; i <= s->apart; i++) {
 		if (s->block[i] != NULL)
 			gnn_ahead_put(s->ahead[i], s->block[i]);
@@ -159,6 +156,7 @@ static int next_blocks(struct array_source *s)
 		GNN_TRY(gnn_ahead_next(s->ahead[i], &s->block[i]));
 		if (rc == GNN_EOF)
 			return rc;
+		*edges = gnn_min_u64(*edges, s->block[i]->bytes / (s->apart ? size : 2 * size));
 	}
 out:
 	return rc;
@@ -167,27 +165,22 @@ out:
 static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
 {
 	struct array_source *s = (struct array_source *)base;
-	uint64_t size = gnn_num_bytes(s->array[0]->head.type);
-	uint64_t n = gnn_min_u64(s->block_edges, s->edges - s->base.counts.edges), have;
-	bad_place bad;
+	const struct converted *c;
+	uint64_t edges;
 	int rc = GNN_OK;
 
 	*batch = (struct gnn_edges){0};
-	if (s->finished || n == 0)
+	if (s->finished || s->base.counts.edges == s->edges)
 		return finish(s);
-	GNN_TRY(next_blocks(s));
-	if (rc == GNN_EOF)
+	GNN_TRY(next_blocks(s, &edges));
+	if (rc == GNN_EOF || edges == 0)
 		return finish(s);
-	have = s->block[0]->bytes / (s->apart ? size : 2 * size);
-	if (s->apart)
-		have = gnn_min_u64(have, s->block[1]->bytes / size);
-	if (have < n)
-		return finish(s);
-	bad = convert(s, n);
-	if (bad != UINT64_MAX)
-		return explain(s, bad);
-	s->base.counts.edges += n;
-	*batch = (struct gnn_edges){s->src, s->dst, NULL, n};
+	GNN_TRY(check_bad(s));
+	s->base.counts.edges += edges;
+	c = s->block[0]->out;
+	batch->src = c->first;
+	batch->dst = s->apart ? ((const struct converted *)s->block[1]->out)->first : c->second;
+	batch->count = edges;
 out:
 	return rc;
 }
@@ -196,18 +189,21 @@ static void close_array(struct gnn_edge_source *base)
 {
 	struct array_source *s = (struct array_source *)base;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) /* the workers of either look at the first array */
 		gnn_ahead_close(s->ahead[i]);
+	for (int i = 0; i < 2; i++)
 		gnn_ndarray_close(s->array[i]);
-	}
-	gnn_mem_free(s->src);
-	gnn_mem_free(s->dst);
 	gnn_mem_free(s);
 }
 
 /* Which index of the shape is the 2; [2, 2] reads as 2xE. */
 static int choose_layout(struct array_source *s)
 {
+	static const char *const wanted[] = {
+		[GNN_EDGES_AUTO] = "(2, E) or (E, 2)",
+		[GNN_EDGES_2XE] = "(2, E)",
+		[GNN_EDGES_EX2] = "(E, 2)",
+	};
 	const struct gnn_npy *head = &s->array[0]->head;
 	enum gnn_edge_layout layout = s->opts.layout;
 	char shape[128];
@@ -216,9 +212,8 @@ static int choose_layout(struct array_source *s)
 		layout = head->shape[0] == 2 ? GNN_EDGES_2XE : GNN_EDGES_EX2;
 	if (head->rank != 2 || head->shape[layout == GNN_EDGES_2XE ? 0 : 1] != 2) {
 		gnn_ndarray_shape_text(s->array[0], shape, sizeof(shape));
-		return gnn_err(GNN_EDATA, "%s: edges of the shape %s; wanted %s", s->array[0]->name,
-			shape, s->opts.layout == GNN_EDGES_2XE ? "(2, E)" :
-			s->opts.layout == GNN_EDGES_EX2 ? "(E, 2)" : "(2, E) or (E, 2)");
+		return gnn_err(GNN_EDATA, "%s: edges of the shape %s; wanted %s",
+			s->array[0]->name, shape, wanted[s->opts.layout]);
 	}
 	s->edges = head->shape[layout == GNN_EDGES_2XE ? 1 : 0];
 	s->apart = (layout == GNN_EDGES_2XE) != head->fortran;
@@ -227,25 +222,39 @@ static int choose_layout(struct array_source *s)
 
 static int open_streams(struct array_source *s, const struct gnn_ndarray_opts *array)
 {
-	struct gnn_ahead_opts o = {.depth = DEPTH};
+	uint64_t ids = s->apart ? 1 : 2; /* of an edge, in one stream */
 	uint64_t size = gnn_num_bytes(s->array[0]->head.type);
+	struct gnn_ahead_opts o = {
+		.bytes = s->edges * size * ids,
+		.block_bytes = s->block_edges * size * ids,
+		.work = s->apart ? convert_end : convert_pairs,
+		.arg = s,
+		.out_bytes = sizeof(struct converted) + s->block_edges * ids * sizeof(uint64_t),
+		/* Two streams have a worker for every second thread each. */
+		.workers = gnn_ahead_workers((uint32_t)gnn_ceil_div(s->opts.threads, 3 - ids)),
+	};
 	int rc = GNN_OK;
 
 	if (s->apart) {
-		GNN_TRY(gnn_ndarray_open(&s->array[1], &(struct gnn_ndarray_opts){
-			.path = array->path, .member = array->member}));
+		GNN_TRY(gnn_ndarray_open(&s->array[1], array));
 		GNN_TRY(gnn_ndarray_skip(s->array[1], s->edges));
 	}
-	o.bytes = s->edges * size * (s->apart ? 1 : 2);
-	o.block_bytes = s->block_edges * size * (s->apart ? 1 : 2);
 	for (int i = 0; i <= s->apart && s->edges > 0; i++) {
 		o.input = s->array[i]->input;
 		GNN_TRY(gnn_ahead_open(&s->ahead[i], &o));
 	}
-	GNN_TRY(gnn_mem_pages((void **)&s->src, s->block_edges * sizeof(*s->src), GNN_MEM_IO));
-	GNN_TRY(gnn_mem_pages((void **)&s->dst, s->block_edges * sizeof(*s->dst), GNN_MEM_IO));
 out:
 	return rc;
+}
+
+static uint64_t choose_block_edges(const struct gnn_edges_opts *o)
+{
+	uint32_t depth = gnn_ahead_depth(gnn_ahead_workers(o->threads));
+	uint64_t edges = o->memory_bytes / MEMORY_SHARE / depth / EDGE_BYTES;
+
+	if (o->memory_bytes == 0)
+		return BLOCK_EDGES;
+	return gnn_max_u64(gnn_min_u64(edges, BLOCK_EDGES), BLOCK_EDGES_MIN);
 }
 
 int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_opts *o)
@@ -257,13 +266,11 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 	int rc = GNN_OK;
 
 	*out = NULL;
+	GNN_ASSERT(o->threads > 0);
 	GNN_NEW(s, GNN_MEM_IO);
 	s->base = (struct gnn_edge_source){.next = next_batch, .close = close_array};
 	s->opts = *o;
-	s->block_edges = EDGES_A_BLOCK;
-	if (o->memory_bytes != 0)
-		s->block_edges = gnn_max_u64(gnn_min_u64(o->memory_bytes / MEMORY_AN_EDGE,
-			EDGES_A_BLOCK), EDGES_A_BLOCK_MIN);
+	s->block_edges = choose_block_edges(o);
 	if (o->raw)
 		s->opts.layout = GNN_EDGES_EX2;
 	if (s->opts.id_limit == 0)
@@ -272,6 +279,7 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 	GNN_TRY(gnn_ndarray_check_type(s->array[0], gnn_num_is_int(s->array[0]->head.type),
 		"the integers i1 i2 i4 i8 u1 u2 u4 u8"));
 	GNN_TRY(choose_layout(s));
+	array.record = NULL; /* the second cursor is not hashed */
 	GNN_TRY(open_streams(s, &array));
 	*out = &s->base;
 	s = NULL;

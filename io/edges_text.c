@@ -1,4 +1,4 @@
-/* io/edges_text.c - edge lists: blocks of whole lines, cut into slices, parsed by all threads. */
+/* io/edges_text.c - edge lists: blocks of whole lines, each parsed by one of many threads. */
 #include "io/edges.h"
 
 #include "base/mem.h"
@@ -10,222 +10,154 @@
 #include <string.h>
 
 enum {
-	BLOCK_BYTES = 4 << 20,
-	BLOCK_BYTES_MIN = 256 << 10,
-	MEMORY_SHARE = 32,   /* a block is this part of the memory; all there is, eight blocks */
-	DEPTH = 3,
-	SLICES_A_THREAD = 4, /* so that a thread that is held up does not hold up all */
-	SLICE_BYTES_MIN = 32 << 10,
+	BLOCK_BYTES = 1 << 20,
+	BLOCK_BYTES_MIN = 64 << 10,
+	MEMORY_SHARE = 8,    /* all blocks and what is parsed from them: this part of the memory */
 	EDGE_BYTES_MIN = 4,  /* "1 2\n" */
+	HEAD_BYTES = 64 << 10,
 	KONECT_COLUMNS = 4,  /* src dst weight time */
 };
 
-/* A part of a block, and what came of it. */
-struct slice {
-	const char *begin, *end;
-	uint64_t first;   /* its place in the edge arrays */
+/* What came of a block; its edges lie behind it. */
+struct parsed {
 	uint64_t edges, lines, comments, blanks, columns_max;
-	const char *bad;  /* the line that ended it; NULL: none */
+	const char *bad; /* the line that ended it; NULL: none */
 	enum gnn_line_kind kind;
+	uint64_t *src, *dst;
+	float *weight;   /* NULL: none */
 };
 
 struct text_source {
 	struct gnn_edge_source base;
-	struct gnn_edges_opts opts;
 	struct gnn_line_rules rules;
-	uint64_t block_bytes;
+	uint64_t edges_max; /* of a block */
 	struct gnn_input *input;
 	struct gnn_ahead *ahead;
 	struct gnn_block *block;
-	bool head_read;
-	struct slice *slice;
-	uint32_t slices, slices_max, at; /* of the block; next to be handed over */
-	uint64_t *src, *dst;
-	float *weight;
 };
 
 /* `digits separator digits newline`, which nearly all lines are; else NULL. */
 static inline const char *parse_plain(const char *p, uint64_t limit, uint64_t *src, uint64_t *dst)
 {
 	const char *q, *r;
-	uint64_t u, v;
 
-	q = gnn_scan_u64(p, &u);
+	q = gnn_scan_u64(p, src);
 	if (q == NULL || q == p || (*q != '\t' && *q != ' ' && *q != ','))
 		return NULL;
-	r = gnn_scan_u64(q + 1, &v);
+	r = gnn_scan_u64(q + 1, dst);
 	if (r == NULL || r == q + 1)
 		return NULL;
 	r += *r == '\r';
-	if (*r != '\n' || u >= limit || v >= limit)
-		return NULL;
-	/* Only now: the slot behind the last edge of a slice belongs to the next one. */
-	*src = u;
-	*dst = v;
-	return r + 1;
+	return *r == '\n' && *src < limit && *dst < limit ? r + 1 : NULL;
 }
 
-static void parse_slice(struct slice *s, const struct gnn_line_rules *rules, uint64_t *src,
-	uint64_t *dst, float *weight)
+/* Any line at p, whose newline is at `end`. False when it is an error. */
+static bool parse_any(struct parsed *to, const struct gnn_line_rules *rules, const char *p,
+	const char *end)
 {
-	uint64_t count[GNN_LINE_BAD] = {0};
 	struct gnn_line line;
-	const char *p = s->begin;
-	uint64_t n = 0;
 
-	s->columns_max = 0;
-	s->bad = NULL;
-	while (p < s->end) {
+	to->kind = gnn_edgeline_parse(p, end, rules, &line);
+	switch (to->kind) {
+	case GNN_LINE_COMMENT:
+		to->comments++;
+		return true;
+	case GNN_LINE_BLANK:
+		to->blanks++;
+		return true;
+	case GNN_LINE_EDGE:
+		to->src[to->edges] = line.src;
+		to->dst[to->edges] = line.dst;
+		if (to->weight != NULL)
+			to->weight[to->edges] = line.weight;
+		to->columns_max = gnn_max_u64(to->columns_max, line.columns);
+		to->edges++;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The arrays behind the head of `out`: edges_max of each. */
+static struct parsed lay_out(void *out, uint64_t edges_max, bool weighted)
+{
+	uint64_t *ids = (uint64_t *)((struct parsed *)out + 1);
+
+	return (struct parsed){.src = ids, .dst = ids + edges_max,
+		.weight = weighted ? (float *)(ids + 2 * edges_max) : NULL};
+}
+
+static void parse_block(const void *arg, struct gnn_block *b)
+{
+	const struct text_source *t = arg;
+	const struct gnn_line_rules *rules = &t->rules;
+	struct parsed to = lay_out(b->out, t->edges_max, t->base.weighted);
+	const char *p = b->data, *end = p + b->bytes;
+	uint64_t src, dst;
+
+	while (p < end) {
 		const char *next = NULL;
 
-		if (weight == NULL)
-			next = parse_plain(p, rules->id_limit, &src[n], &dst[n]);
+		if (to.weight == NULL)
+			next = parse_plain(p, rules->id_limit, &src, &dst);
 		if (next != NULL) {
+			to.src[to.edges] = src;
+			to.dst[to.edges++] = dst;
 			p = next;
-			n++;
 			continue;
 		}
-		next = memchr(p, '\n', (size_t)(s->end - p));
-		s->kind = gnn_edgeline_parse(p, next, rules, &line);
-		if (s->kind >= GNN_LINE_BAD) {
-			s->bad = p;
+		next = memchr(p, '\n', (size_t)(end - p));
+		if (!parse_any(&to, rules, p, next)) {
+			to.bad = p;
 			break;
 		}
-		count[s->kind]++;
 		p = next + 1;
-		if (s->kind != GNN_LINE_EDGE)
-			continue;
-		src[n] = line.src;
-		dst[n] = line.dst;
-		if (weight != NULL)
-			weight[n] = line.weight;
-		s->columns_max = gnn_max_u64(s->columns_max, line.columns);
-		n++;
 	}
-	s->edges = n;
-	s->comments = count[GNN_LINE_COMMENT];
-	s->blanks = count[GNN_LINE_BLANK];
-	s->lines = n + s->comments + s->blanks;
+	to.lines = to.edges + to.comments + to.blanks;
+	*(struct parsed *)b->out = to;
 }
 
-/* Every slice but the last ends behind a newline near its share of the block. */
-static void cut_slices(struct text_source *t)
-{
-	const char *p = t->block->data, *end = p + t->block->bytes;
-	uint64_t share = gnn_max_u64(t->block->bytes / t->slices_max, SLICE_BYTES_MIN);
-	uint64_t first = 0;
-
-	t->slices = 0;
-	while (p < end) {
-		struct slice *s = &t->slice[t->slices++];
-		const char *stop = (uint64_t)(end - p) <= share || t->slices == t->slices_max ?
-			end : p + share;
-
-		if (stop < end) {
-			stop = memchr(stop, '\n', (size_t)(end - stop));
-			stop++; /* a block ends with a newline */
-		}
-		*s = (struct slice){.begin = p, .end = stop, .first = first};
-		first += (uint64_t)(stop - p) / EDGE_BYTES_MIN;
-		p = stop;
-	}
-}
-
-static int add_counts(struct text_source *t)
+static int add_counts(struct text_source *t, const struct parsed *from)
 {
 	struct gnn_edge_counts *c = &t->base.counts;
+	uint64_t read = gnn_max_u64(2, t->rules.weight_column);
+	struct gnn_line line;
+	const char *end = t->block->data + t->block->bytes;
 
-	for (uint32_t i = 0; i < t->slices; i++) {
-		const struct slice *s = &t->slice[i];
-		uint64_t read = gnn_max_u64(2, t->rules.weight_column);
-		struct gnn_line line;
-
-		c->edges += s->edges;
-		c->lines += s->lines;
-		c->comments += s->comments;
-		c->blanks += s->blanks;
-		if (s->columns_max > read)
-			c->skipped_columns = gnn_max_u64(c->skipped_columns, s->columns_max - read);
-		if (s->bad != NULL) {
-			gnn_edgeline_parse(s->bad, memchr(s->bad, '\n', (size_t)(s->end - s->bad)),
-				&t->rules, &line);
-			return gnn_edgeline_explain(s->kind, &line, &t->rules,
-				gnn_input_name(t->input), c->lines + 1);
-		}
-	}
-	return GNN_OK;
-}
-
-/* The comments in front of the first edge, before any line is parsed by their rules. */
-static int read_head(struct text_source *t)
-{
-	const char *p = t->block->data, *end = p + t->block->bytes;
-	uint64_t number = 1;
-	int rc = GNN_OK;
-
-	for (; p < end && (*p == '#' || *p == '%'); number++) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p));
-
-		GNN_TRY(gnn_edgehead_read(
-			&t->base.counts, p, stop, gnn_input_name(t->input), number));
-		p = stop + 1;
-	}
-	if (t->base.counts.from_one && t->rules.columns_max < KONECT_COLUMNS)
-		t->rules.columns_max = KONECT_COLUMNS;
-out:
-	return rc;
-}
-
-static int parse_block(struct text_source *t)
-{
-	int rc = GNN_OK;
-
-	if (t->block != NULL)
-		gnn_ahead_put(t->ahead, t->block);
-	t->block = NULL;
-	t->at = t->slices = 0;
-	GNN_TRY(gnn_ahead_next(t->ahead, &t->block));
-	if (rc == GNN_EOF) {
-		t->block = NULL;
-		goto out;
-	}
-	if (!t->head_read)
-		GNN_TRY(read_head(t));
-	t->head_read = true;
-	cut_slices(t);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)t->opts.threads)
-	for (uint32_t i = 0; i < t->slices; i++) {
-		struct slice *s = &t->slice[i];
-
-		parse_slice(s, &t->rules, t->src + s->first, t->dst + s->first,
-			t->weight == NULL ? NULL : t->weight + s->first);
-	}
-	GNN_TRY(add_counts(t));
-out:
-	return rc;
+	c->edges += from->edges;
+	c->lines += from->lines;
+	c->comments += from->comments;
+	c->blanks += from->blanks;
+	if (from->columns_max > read)
+		c->skipped_columns = gnn_max_u64(c->skipped_columns, from->columns_max - read);
+	if (from->bad == NULL)
+		return GNN_OK;
+	gnn_edgeline_parse(from->bad, memchr(from->bad, '\n', (size_t)(end - from->bad)),
+		&t->rules, &line);
+	return gnn_edgeline_explain(from->kind, &line, &t->rules, gnn_input_name(t->input),
+		c->lines + 1);
 }
 
 static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
 {
 	struct text_source *t = (struct text_source *)base;
-	const struct slice *s;
+	const struct parsed *from;
 	int rc = GNN_OK;
 
 	*batch = (struct gnn_edges){0};
-	while (t->at == t->slices || t->slice[t->at].edges == 0) {
-		if (t->at < t->slices) {
-			t->at++;
-			continue;
-		}
-		GNN_TRY(parse_block(t));
+	do {
+		if (t->block != NULL)
+			gnn_ahead_put(t->ahead, t->block);
+		t->block = NULL;
+		GNN_TRY(gnn_ahead_next(t->ahead, &t->block));
 		if (rc == GNN_EOF) {
 			GNN_TRY(gnn_input_finish(t->input));
 			return GNN_EOF;
 		}
-	}
-	s = &t->slice[t->at++];
-	*batch = (struct gnn_edges){t->src + s->first, t->dst + s->first,
-		t->weight == NULL ? NULL : t->weight + s->first, s->edges};
+		from = t->block->out;
+		GNN_TRY(add_counts(t, from));
+	} while (from->edges == 0);
+	*batch = (struct gnn_edges){from->src, from->dst, from->weight, from->edges};
 out:
 	return rc;
 }
@@ -236,37 +168,56 @@ static void close_text(struct gnn_edge_source *base)
 
 	gnn_ahead_close(t->ahead);
 	gnn_input_close(t->input);
-	gnn_mem_free(t->slice);
-	gnn_mem_free(t->src);
-	gnn_mem_free(t->dst);
-	gnn_mem_free(t->weight);
 	gnn_mem_free(t);
 }
 
-static int take_memory(struct text_source *t)
+/* The comments in front of the first edge: they say by which rules the lines are parsed. */
+static int read_head(struct text_source *t, const struct gnn_input_opts *o)
 {
-	uint64_t edges_max;
+	struct gnn_input *in = NULL;
+	char *text = NULL, *p, *end, *stop;
+	uint64_t got, number = 1;
 	int rc = GNN_OK;
 
-	t->slices_max = t->opts.threads * SLICES_A_THREAD;
-	edges_max = t->block_bytes / EDGE_BYTES_MIN + t->slices_max;
-	GNN_NEW_ARRAY(t->slice, t->slices_max, GNN_MEM_IO);
-	GNN_TRY(gnn_mem_pages((void **)&t->src, edges_max * sizeof(*t->src), GNN_MEM_IO));
-	GNN_TRY(gnn_mem_pages((void **)&t->dst, edges_max * sizeof(*t->dst), GNN_MEM_IO));
-	if (t->base.weighted)
-		GNN_TRY(gnn_mem_pages((void **)&t->weight, edges_max * sizeof(*t->weight),
-			GNN_MEM_IO));
+	GNN_NEW_ARRAY(text, HEAD_BYTES, GNN_MEM_IO);
+	GNN_TRY(gnn_input_open(&in, &(struct gnn_input_opts){
+		.path = o->path, .member = o->member}));
+	GNN_TRY(gnn_input_read(in, text, HEAD_BYTES, &got));
+	end = text + got;
+	for (p = text; p < end && (*p == '#' || *p == '%'); p = stop + 1, number++) {
+		stop = memchr(p, '\n', (size_t)(end - p));
+		stop = stop == NULL ? end : stop;
+		GNN_TRY(gnn_edgehead_read(&t->base.counts, p, stop, o->path, number));
+	}
+	if (t->base.counts.from_one && t->rules.columns_max < KONECT_COLUMNS)
+		t->rules.columns_max = KONECT_COLUMNS;
 out:
+	gnn_input_close(in);
+	gnn_mem_free(text);
 	return rc;
+}
+
+/* A block, what is parsed from it, and as many of both as are in flight. */
+static uint64_t choose_block_bytes(const struct gnn_edges_opts *o, uint64_t edge_bytes)
+{
+	uint64_t a_byte = EDGE_BYTES_MIN + edge_bytes; /* memory for EDGE_BYTES_MIN bytes of text */
+	uint64_t bytes = o->memory_bytes / MEMORY_SHARE /
+			 gnn_ahead_depth(gnn_ahead_workers(o->threads)) / a_byte * EDGE_BYTES_MIN;
+
+	if (o->memory_bytes == 0)
+		return BLOCK_BYTES;
+	return gnn_max_u64(gnn_min_u64(bytes, BLOCK_BYTES), BLOCK_BYTES_MIN);
 }
 
 int gnn_edges_text_open(struct gnn_edge_source **out, const struct gnn_edges_opts *o)
 {
-	struct gnn_ahead_opts ahead = {
+	struct gnn_input_opts input = {.path = o->path, .member = o->member, .record = o->record};
+	uint64_t edge_bytes = 2 * sizeof(uint64_t) + (o->weight_column != 0 ? sizeof(float) : 0);
+	struct gnn_ahead_opts ahead = {.block_bytes = choose_block_bytes(o, edge_bytes),
 		.bytes = GNN_INPUT_UNKNOWN,
-		.depth = DEPTH,
 		.lines = true,
-	};
+		.work = parse_block,
+		.workers = gnn_ahead_workers(o->threads)};
 	struct text_source *t = NULL;
 	int rc = GNN_OK;
 
@@ -275,21 +226,17 @@ int gnn_edges_text_open(struct gnn_edge_source **out, const struct gnn_edges_opt
 	GNN_NEW(t, GNN_MEM_IO);
 	t->base = (struct gnn_edge_source){
 		.next = next_batch, .close = close_text, .weighted = o->weight_column != 0};
-	t->opts = *o;
 	t->rules = (struct gnn_line_rules){
 		.weight_column = o->weight_column,
 		.columns_max = o->weight_column == 0 ? 2 : o->weight_column,
 		.id_limit = o->id_limit == 0 ? UINT64_MAX : o->id_limit,
 	};
-	t->block_bytes = BLOCK_BYTES;
-	if (o->memory_bytes != 0)
-		t->block_bytes = gnn_max_u64(gnn_min_u64(o->memory_bytes / MEMORY_SHARE,
-			BLOCK_BYTES), BLOCK_BYTES_MIN);
-	GNN_TRY(take_memory(t));
-	GNN_TRY(gnn_input_open(&t->input, &(struct gnn_input_opts){
-		.path = o->path, .member = o->member, .record = o->record}));
+	GNN_TRY(read_head(t, &input));
+	GNN_TRY(gnn_input_open(&t->input, &input));
+	t->edges_max = ahead.block_bytes / EDGE_BYTES_MIN + 1;
 	ahead.input = t->input;
-	ahead.block_bytes = t->block_bytes;
+	ahead.arg = t;
+	ahead.out_bytes = sizeof(struct parsed) + t->edges_max * edge_bytes;
 	GNN_TRY(gnn_ahead_open(&t->ahead, &ahead));
 	*out = &t->base;
 	t = NULL;

@@ -141,6 +141,13 @@ void gnn_machine_memory(struct gnn_memory_state *m, const char *root)
 			walk_up(&versions[v], root, group, m);
 }
 
+uint64_t gnn_machine_peak(void)
+{
+	uint64_t kib = 0;
+
+	return read_number("/proc/self/status", "VmHWM:", &kib) ? kib * 1024 : 0;
+}
+
 uint64_t gnn_machine_budget(const struct gnn_memory_state *m)
 {
 	uint64_t available = gnn_min_u64(m->available_bytes, m->cgroup_free_bytes);

@@ -30,6 +30,9 @@ void     gnn_machine_memory(struct gnn_memory_state *m, const char *root);
 /* The budget that leaves a reserve for what is not counted: an eighth, at most 4 GiB. */
 uint64_t gnn_machine_budget(const struct gnn_memory_state *m);
 
+/* Most memory this program has had resident. getrusage also counts what forked it. */
+uint64_t gnn_machine_peak(void);
+
 uint64_t    gnn_machine_memlock(void);  /* RLIMIT_MEMLOCK */
 const char *gnn_machine_kernel(char to[GNN_KERNEL_BYTES]); /* "Linux 6.1.0 x86_64" */
 

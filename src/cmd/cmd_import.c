@@ -3,13 +3,13 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "io/import.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 _Static_assert((int)GNN_OPT_LAYOUT_AUTO == (int)GNN_EDGES_AUTO &&
 	(int)GNN_OPT_LAYOUT_2XE == (int)GNN_EDGES_2XE &&
@@ -30,14 +30,6 @@ static struct gnn_import_opts options_of(const struct gnn_config *c)
 		.scratch = c->scratch, .memory_bytes = c->host_memory,
 		.threads = (uint32_t)c->threads, .engine = (enum gnn_dio_engine)c->io,
 	};
-}
-
-/* Of the whole process, libraries and stacks included. */
-static uint64_t peak_bytes(void)
-{
-	struct rusage usage;
-
-	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
 static double per_second(uint64_t count, double seconds)
@@ -144,7 +136,7 @@ static void print_report(const struct gnn_import_report *r, const char *store)
 	print_row("time", "%s, %s of it reading edges; %s", gnn_units_time(a, r->wall_s),
 		gnn_units_time(b, r->read_s),
 		gnn_units_rate(c, per_second(r->edges.edges, r->wall_s), "edges"));
-	print_row("peak memory", "%s", gnn_units_bytes(a, (double)peak_bytes()));
+	print_row("peak memory", "%s", gnn_units_bytes(a, (double)gnn_machine_peak()));
 	print_row("store", "%s", store);
 }
 
@@ -233,7 +225,7 @@ static int print_json(const struct gnn_import_report *r, const char *store)
 	gnn_json_real(j, "read_s", r->read_s);
 	gnn_json_real(j, "wall_s", r->wall_s);
 	gnn_json_real(j, "edges_per_s", per_second(r->edges.edges, r->wall_s));
-	gnn_json_u64(j, "peak_host_bytes", peak_bytes());
+	gnn_json_u64(j, "peak_host_bytes", gnn_machine_peak());
 	GNN_TRY(gnn_json_print(j));
 out:
 	gnn_json_destroy(j);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -95,6 +96,15 @@ TEST(MachineNowTest, ThisMachineAnswers)
 	gnn_machine_memory(&m, "");
 	EXPECT_GT(m.available_bytes, 0u);
 	EXPECT_EQ(std::string(gnn_machine_kernel(kernel)).rfind("Linux ", 0), 0u);
+}
+
+TEST(MachineNowTest, PeakIsOfThisProgramAndGrows)
+{
+	const uint64_t before = gnn_machine_peak();
+	std::vector<char> block(64 << 20, 1);
+	EXPECT_GE(gnn_machine_peak(), 64u << 20);
+	EXPECT_GE(gnn_machine_peak(), before);
+	EXPECT_NE(block[12345], 0);
 }
 
 } // namespace
