@@ -1,7 +1,7 @@
 /*
  * cuda/aggregate.cu - message rows combined into the states of their destinations.
  *
- *   SUM      s = s + m               with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
+ *   SUM      s = s + m           with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
  *   MAX      s = max(s, m)           NaN wins
  *   SOFTMAX  s = fmaf(w, m, s)       w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *

@@ -98,7 +98,8 @@ step_profile() { # how long each kernel takes, one after another
 	mkdir -p $dir
 	$build/gnnrun generate rmat $dir/g.h5 --scale 20 --edge-factor 15 --feat-dim 128
 	$build/gnnrun model --seeded gcn --dims 128,64 --out $dir/m.safetensors >"$out/model.log"
-	ncu --clock-control none --metrics gpu__time_duration.sum --print-summary per-kernel \
+	ncu --clock-control none --metrics gpu__time_duration.sum \
+		--print-summary per-kernel \
 		$build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors --out $dir/e.h5 \
 		--backend cuda --io map --chunk-bytes 64M >"$out/profile.log" 2>&1
 	grep -E '^  [a-zA-Z_].*\(|time_duration' "$out/profile.log" | head -60
