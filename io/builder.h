@@ -36,7 +36,8 @@ struct gnn_rows_source {
 struct gnn_builder_opts {
 	const char *out_path;
 	const char *scratch;      /* folder for runs; NULL: beside the output */
-	uint64_t    memory_bytes; /* for sorting, all of it */
+	uint64_t    memory_bytes; /* all that the builder takes, from create to finish; with large
+	                             arrays at least 64 MiB, 96 with weights */
 	uint32_t    threads;
 	bool        weighted;
 	bool        undirected;   /* adds the reverse of every listed edge but self-loops */

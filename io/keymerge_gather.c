@@ -168,19 +168,32 @@ static void end_piece(struct gnn_gather *g, struct source *s)
 
 /* --- windows --- */
 
+/*
+ * Windows are topped up when they are half empty, not when they are empty: a bound takes all of
+ * one window, and would find little in the others.
+ */
 static void fill_window(struct gnn_gather *g, struct source *s)
 {
-	uint32_t bytes = gnn_keys(s->run->wide)->bytes;
+	uint32_t from = gnn_keys(s->run->wide)->bytes, to = g->ops->bytes;
+	uint32_t left = s->fill - s->at, room = g->opts.window - left, fresh = 0;
+	uint8_t *key;
+	float *weight = s->weight;
 
-	s->at = s->fill = 0;
-	while (s->cursor.left > 0 && s->fill < g->opts.window)
-		s->fill += gnn_piece_decode(&s->cursor, s->run,
-			s->key + (uint64_t)s->fill * bytes,
-			s->weight == NULL ? NULL : s->weight + s->fill);
-	if (bytes != g->ops->bytes)
-		gnn_keys_widen(s->key, s->run->end, s->fill);
+	memmove(s->key, s->key + (uint64_t)s->at * to, (uint64_t)left * to);
+	if (weight != NULL) {
+		memmove(weight, weight + s->at, left * sizeof(*weight));
+		weight += left;
+	}
+	key = s->key + (uint64_t)left * to;
+	while (s->cursor.left > 0 && fresh + GNN_KEY_GROUP <= room)
+		fresh += gnn_piece_decode(&s->cursor, s->run, key + (uint64_t)fresh * from,
+			weight == NULL ? NULL : weight + fresh);
+	if (from != to)
+		gnn_keys_widen(key, s->run->end, fresh);
 	else if (s->run->end != g->opts.end)
-		g->ops->move(s->key, s->run->end, g->opts.end, s->fill);
+		g->ops->move(key, s->run->end, g->opts.end, fresh);
+	s->at = 0;
+	s->fill = left + fresh;
 	if (s->cursor.left == 0)
 		end_piece(g, s);
 }
@@ -197,7 +210,7 @@ static struct bound end_of_windows(struct gnn_gather *g)
 		struct source *s = &g->source[i];
 		gnn_key last;
 
-		if (s->at == s->fill && s->piece != NULL)
+		if (s->piece != NULL && s->fill - s->at <= g->opts.window / 2)
 			fill_window(g, s);
 		if (s->piece == NULL)
 			continue;
