@@ -20,7 +20,8 @@ enum {
 	WRITERS = 5,               /* two for offsets, two for neighbours, one for self-loops */
 	WRITERS_WEIGHTED = 7,
 	MERGE_BYTES_WANTED = 256 << 20,
-	HANDLES = 4,               /* of the scratch: two merges that read, two that write */
+	HANDLES = 6,               /* of the scratch, in two merges at once: each reads, merges
+	                              a level, tells ids */
 	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
 	ARRAYS_MAX = 16,
 	BLOCK_BYTES = 4 << 20,     /* of features and labels, copied at a time */
@@ -119,7 +120,7 @@ static int open_sort(struct gnn_builder *b, const struct gnn_builder_opts *o, ui
 {
 	return gnn_extsort_create(&b->sort, &(struct gnn_extsort_opts){
 		.scratch = b->scratch,
-		.ids = b->ids,
+		.ids = o->remap ? b->ids : NULL,
 		.memory_bytes = bytes,
 		.threads = o->threads,
 		.weighted = o->weighted,
@@ -232,9 +233,10 @@ int gnn_builder_seal(struct gnn_builder *b, uint64_t vertices_min, uint64_t *ver
 	GNN_TRY(gnn_extsort_end(b->sort));
 	if (b->topo.sparse && !b->topo.undirected)
 		gnn_keyruns_fini(gnn_extsort_runs(b->sort, GNN_BY_SRC), b->scratch);
-	GNN_TRY(gnn_idset_seal(b->ids, b->topo.work_bytes / 2, b->topo.work_bytes / 4,
-		b->topo.threads));
-	b->topo.vertices = b->topo.remap ? gnn_idset_count(b->ids) : gnn_idset_end(b->ids);
+	if (b->topo.remap)
+		GNN_TRY(gnn_idset_seal(b->ids, b->topo.work_bytes / 2, b->topo.work_bytes / 4,
+			b->topo.threads));
+	b->topo.vertices = b->topo.remap ? gnn_idset_count(b->ids) : gnn_extsort_id_end(b->sort);
 	b->topo.vertices = gnn_max_u64(b->topo.vertices, vertices_min);
 	*vertices = b->topo.vertices;
 out:

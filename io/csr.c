@@ -27,6 +27,10 @@ struct gnn_csr {
 	uint32_t self_loops[ITEMS];
 	uint32_t rows;       /* in these two */
 	uint32_t small[ITEMS];
+	struct gnn_keyrun_writer *runs; /* for: */
+	struct gnn_idset_writer *ids;
+	uint64_t used[ITEMS]; /* rows that have edges */
+	uint32_t used_count;
 };
 
 void gnn_csr_abort(struct gnn_csr *c)
@@ -35,6 +39,8 @@ void gnn_csr_abort(struct gnn_csr *c)
 		return;
 	for (int k = 0; k < PARTS; k++)
 		gnn_array_writer_abort(c->writer[k]);
+	gnn_idset_writer_destroy(c->ids);
+	gnn_keyrun_writer_close(&c->runs);
 	gnn_mem_free(c);
 }
 
@@ -52,6 +58,10 @@ int gnn_csr_open(struct gnn_csr **out, const struct gnn_csr_opts *o)
 		if (wanted[k])
 			GNN_TRY(gnn_array_writer_open(&c->writer[k], o->container, names[o->in][k],
 				0));
+	if (o->ids != NULL) {
+		GNN_TRY(gnn_keyrun_writer_open(&c->runs, o->scratch));
+		GNN_TRY(gnn_idset_writer_create(&c->ids, o->ids, c->runs));
+	}
 	/* The first offset is that of row 0; what follows are the ends of the rows. */
 	GNN_TRY(gnn_array_writer_push(c->writer[OFFSETS], &c->offset[0], sizeof(c->offset[0])));
 	*out = c;
@@ -74,6 +84,14 @@ out:
 	return rc;
 }
 
+static int tell_used(struct gnn_csr *c)
+{
+	uint32_t count = c->used_count;
+
+	c->used_count = 0;
+	return c->ids == NULL ? GNN_OK : gnn_idset_writer_push(c->ids, c->used, count);
+}
+
 /* The row has `edges` edges before its end and all rows up to `next` have none. */
 static int end_rows(struct gnn_csr *c, uint64_t edges, uint64_t next)
 {
@@ -85,6 +103,10 @@ static int end_rows(struct gnn_csr *c, uint64_t edges, uint64_t next)
 		GNN_FAIL(GNN_EDATA, "vertex %llu has %llu self-loops, a store counts up to "
 			"4294967295; --dedup keeps one", (unsigned long long)c->row,
 			(unsigned long long)c->loops);
+	if (degree > 0)
+		c->used[c->used_count++] = c->row;
+	if (c->used_count == ITEMS)
+		GNN_TRY(tell_used(c));
 	c->counts.max_degree = gnn_max_u64(c->counts.max_degree, degree);
 	c->counts.self_loops += c->loops;
 	c->counts.loop_vertices += c->loops > 0;
@@ -163,6 +185,10 @@ int gnn_csr_close(struct gnn_csr **csr, struct gnn_csr_counts *counts)
 	if (c->opts.vertices > 0)
 		GNN_TRY(end_rows(c, c->counts.edges, c->opts.vertices));
 	GNN_TRY(flush_rows(c));
+	GNN_TRY(tell_used(c));
+	if (c->ids != NULL)
+		GNN_TRY(gnn_idset_writer_end(c->ids));
+	GNN_TRY(gnn_keyrun_writer_close(&c->runs));
 	for (int k = 0; k < PARTS; k++)
 		if (c->writer[k] != NULL)
 			GNN_TRY(gnn_array_writer_close(&c->writer[k]));

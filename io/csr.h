@@ -1,17 +1,18 @@
 /*
  * io/csr.h - sorted edges become the arrays of one direction of the topology.
  *
- * Flow     keymerge -> [csr] -> container
+ * Flow     keymerge -> [csr] -> container, idset
  * Owns     its array writers
  * Lends    nothing
  * Thread   one caller; the two directions may be written by two threads
- * Fails    GNN_EDATA more self-loops at a vertex than 32 bits count; GNN_EIO
+ * Fails    GNN_EDATA more self-loops at a vertex than 32 bits count; GNN_EIO, GNN_EOS
  */
 #ifndef GNN_IO_CSR_H
 #define GNN_IO_CSR_H
 
 #include "io/container.h"
 #include "io/edge_batch.h"
+#include "io/idset.h"
 
 struct gnn_csr;
 
@@ -21,6 +22,8 @@ struct gnn_csr_opts {
 	bool     weighted;
 	bool     self_loops; /* writes their array */
 	uint64_t vertices;
+	struct gnn_idset   *ids;     /* is told the rows that have edges; NULL: none */
+	struct gnn_scratch *scratch; /* of it */
 };
 
 struct gnn_csr_counts {

@@ -48,7 +48,8 @@ struct gnn_extsort {
 	uint32_t workers;
 	uint32_t batches;        /* handed to the workers so far */
 	bool ended;
-	pthread_mutex_t lock;    /* guards the lists of runs */
+	pthread_mutex_t lock;    /* guards all below */
+	uint64_t id_end;         /* the largest id + 1 */
 	struct gnn_keyruns runs[GNN_EDGE_ORDERS];
 };
 
@@ -81,11 +82,18 @@ static const struct gnn_key_ops *ops_of(const struct batch *b)
 	return gnn_keys(b->end > GNN_KEY_END_NARROW);
 }
 
-static int tell_ids(struct worker *w, const struct batch *b)
+/* What the ids of a sorted batch tell: the largest major, and to the id set all of them. */
+static int see_ids(struct worker *w, const struct batch *b)
 {
+	gnn_key last = ops_of(b)->at(b->key, b->end, b->count - 1);
 	uint64_t ids[IDS], at = 0;
 	int rc = GNN_OK;
 
+	pthread_mutex_lock(&w->sort->lock);
+	w->sort->id_end = gnn_max_u64(w->sort->id_end, (uint64_t)(last >> 64) + 1);
+	pthread_mutex_unlock(&w->sort->lock);
+	if (w->ids == NULL)
+		return GNN_OK;
 	while (at < b->count) {
 		uint64_t n = ops_of(b)->majors(b->key, b->end, b->count, &at, ids, IDS);
 
@@ -132,8 +140,7 @@ static int sort_batch(struct worker *w, struct batch *b)
 	ops->sort(&sort);
 	if (o->unique)
 		b->count = sort.count = ops->unique(b->key, b->weight, b->count);
-	if (o->ids != NULL)
-		GNN_TRY(tell_ids(w, b));
+	GNN_TRY(see_ids(w, b));
 	if (b->order[GNN_BY_SRC])
 		GNN_TRY(write_run(w, b, GNN_BY_SRC));
 	/* With every edge both ways the destinations are the sources. */
@@ -142,8 +149,7 @@ static int sort_batch(struct worker *w, struct batch *b)
 	ops->swap(b->key, b->end, b->count);
 	sort.low = b->end;
 	ops->sort(&sort);
-	if (o->ids != NULL)
-		GNN_TRY(tell_ids(w, b));
+	GNN_TRY(see_ids(w, b));
 	if (b->order[GNN_BY_DST])
 		GNN_TRY(write_run(w, b, GNN_BY_DST));
 out:
@@ -440,6 +446,11 @@ out:
 uint32_t gnn_extsort_batches(const struct gnn_extsort *s)
 {
 	return s->batches;
+}
+
+uint64_t gnn_extsort_id_end(const struct gnn_extsort *s)
+{
+	return s->id_end;
 }
 
 struct gnn_keyruns *gnn_extsort_runs(struct gnn_extsort *s, enum gnn_edge_order order)

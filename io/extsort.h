@@ -37,6 +37,7 @@ int  gnn_extsort_add    (struct gnn_extsort *s, const struct gnn_edges *e);
 void gnn_extsort_drop_order(struct gnn_extsort *s, enum gnn_edge_order order);
 int  gnn_extsort_end    (struct gnn_extsort *s); /* waits for all threads, frees the batches */
 uint32_t gnn_extsort_batches(const struct gnn_extsort *s); /* sorted: runs of each order */
+uint64_t gnn_extsort_id_end (const struct gnn_extsort *s); /* the largest id + 1, or 0 */
 struct gnn_keyruns *gnn_extsort_runs(struct gnn_extsort *s, enum gnn_edge_order order);
 void gnn_extsort_destroy(struct gnn_extsort *s); /* NULL is fine */
 

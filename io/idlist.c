@@ -25,7 +25,7 @@ struct gnn_idlist {
 	pthread_mutex_t lock;     /* guards the runs */
 	struct gnn_keyruns runs;
 	struct gnn_keyruns list;  /* one run, after seal; none if there are no ids */
-	uint64_t count, last;
+	uint64_t count;           /* after seal */
 	uint64_t *copy;           /* (count), if it fits the memory; else NULL */
 	struct finder *finder;    /* without a copy, once an id was looked for */
 };
@@ -74,25 +74,11 @@ uint64_t gnn_idlist_count(const struct gnn_idlist *l)
 	return l->count;
 }
 
-uint64_t gnn_idlist_last(const struct gnn_idlist *l)
-{
-	return l->last;
-}
-
 /* --- sealing --- */
 
-struct list_writer {
-	struct gnn_keyrun_writer *run;
-	uint64_t last;
-};
-
-static int write_ids(void *receiver, struct gnn_edges *e)
+static int write_ids(void *run_writer, struct gnn_edges *e)
 {
-	struct list_writer *w = receiver;
-
-	if (e->count > 0)
-		w->last = e->src[e->count - 1];
-	return gnn_keyrun_writer_push(w->run, e->src, NULL, e->count);
+	return gnn_keyrun_writer_push(run_writer, e->src, NULL, e->count);
 }
 
 static int merge_runs(struct gnn_idlist *l, uint64_t memory_bytes, uint32_t threads)
@@ -104,18 +90,17 @@ static int merge_runs(struct gnn_idlist *l, uint64_t memory_bytes, uint32_t thre
 		.threads = threads,
 		.memory_bytes = memory_bytes,
 	};
-	struct list_writer w = {0};
+	struct gnn_keyrun_writer *w = NULL;
 	int rc, closed;
 
 	GNN_TRY(gnn_keyruns_reach(&l->list, 0));
-	GNN_TRY(gnn_keyrun_writer_open(&w.run, l->scratch));
-	gnn_keyrun_writer_begin(w.run, &l->list.run[0], 0, false);
-	GNN_TRY(gnn_keymerge(&o, write_ids, &w));
-	GNN_TRY(gnn_keyrun_writer_end(w.run));
-	l->last = w.last;
+	GNN_TRY(gnn_keyrun_writer_open(&w, l->scratch));
+	gnn_keyrun_writer_begin(w, &l->list.run[0], 0, false);
+	GNN_TRY(gnn_keymerge(&o, write_ids, w));
+	GNN_TRY(gnn_keyrun_writer_end(w));
 	l->count = l->list.run[0].keys;
 out:
-	closed = gnn_keyrun_writer_close(&w.run);
+	closed = gnn_keyrun_writer_close(&w);
 	return rc < 0 ? rc : closed;
 }
 

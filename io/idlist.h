@@ -26,7 +26,6 @@ int gnn_idlist_seal(struct gnn_idlist *l, uint64_t merge_bytes, uint64_t copy_by
 	uint32_t threads);
 
 uint64_t gnn_idlist_count(const struct gnn_idlist *l);
-uint64_t gnn_idlist_last (const struct gnn_idlist *l); /* the largest, if there is any */
 /* The place of an id, counted from 0; GNN_EOF when it is not there. */
 int  gnn_idlist_find     (struct gnn_idlist *l, uint64_t id, uint64_t *at);
 void gnn_idlist_end_finds(struct gnn_idlist *l); /* frees what only find needs */

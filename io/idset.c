@@ -29,7 +29,7 @@ struct gnn_idset {
 	struct segment *segment;  /* (segments) */
 	pthread_mutex_t lock;     /* guards the making of segments */
 	struct gnn_idlist *list;  /* of the ids from the limit on */
-	uint64_t bits, bits_end;  /* ids below the limit; the largest of them + 1; after seal */
+	uint64_t bits;            /* ids below the limit; after seal */
 };
 
 struct gnn_idset_writer {
@@ -86,11 +86,6 @@ uint64_t gnn_idset_limit(const struct gnn_idset *set)
 uint64_t gnn_idset_count(const struct gnn_idset *set)
 {
 	return set->bits + gnn_idlist_count(set->list);
-}
-
-uint64_t gnn_idset_end(const struct gnn_idset *set)
-{
-	return gnn_idlist_count(set->list) > 0 ? gnn_idlist_last(set->list) + 1 : set->bits_end;
 }
 
 /* --- writing --- */
@@ -217,9 +212,6 @@ static int count_bits(struct gnn_idset *set)
 
 			s->before[k] = ones;
 			ones += ones_in(word);
-			if (word != 0)
-				set->bits_end = (i * set->words + k + 1) * WORD_BITS -
-					(uint64_t)__builtin_clzll(word);
 		}
 		set->bits += ones;
 	}

@@ -39,7 +39,6 @@ void gnn_idset_writer_destroy(struct gnn_idset_writer *w); /* NULL is fine */
 
 uint64_t gnn_idset_limit(const struct gnn_idset *set); /* ids from here on are in the list */
 uint64_t gnn_idset_count(const struct gnn_idset *set); /* after seal */
-uint64_t gnn_idset_end  (const struct gnn_idset *set); /* after seal: largest id + 1, or 0 */
 /* Ids below the limit, which must be in the set, become ranks. `set` is a gnn_idset. */
 void gnn_idset_rank  (const void *set, uint64_t *ids, uint64_t count);
 /* Any id: GNN_EOF when it is not in the set. */

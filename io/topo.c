@@ -55,6 +55,8 @@ static int open_arrays(const struct gnn_topo *t, struct gnn_csr **csr, bool in)
 		.weighted = t->weighted,
 		.self_loops = !in && t->loops_added > 0,
 		.vertices = t->vertices,
+		.ids = t->remap || (in && t->undirected) ? NULL : t->ids,
+		.scratch = t->scratch,
 	});
 }
 
@@ -300,11 +302,16 @@ int gnn_topo_write(struct gnn_topo *t)
 {
 	int rc;
 
-	if (!t->sparse)
-		return t->undirected ? write_undirected(t) : write_directed(t);
-	GNN_TRY(write_sparse_out(t));
-	if (!t->undirected)
-		GNN_TRY(write_sparse_in(t));
+	if (!t->sparse) {
+		GNN_TRY(t->undirected ? write_undirected(t) : write_directed(t));
+	} else {
+		GNN_TRY(write_sparse_out(t));
+		if (!t->undirected)
+			GNN_TRY(write_sparse_in(t));
+	}
+	/* Without remap it was not worth while to look at the ids of every batch. */
+	if (!t->remap)
+		GNN_TRY(gnn_idset_seal(t->ids, t->work_bytes / 2, 0, t->threads));
 out:
 	return rc;
 }

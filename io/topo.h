@@ -17,7 +17,7 @@
 /* Plain data: the builder fills the first part, the second is what has become of it. */
 struct gnn_topo {
 	struct gnn_scratch   *scratch;
-	struct gnn_idset     *ids;       /* sealed */
+	struct gnn_idset     *ids;       /* remap: sealed; else still empty, and filled by write */
 	struct gnn_extsort   *sort;      /* ended: edges as they came, with their ids */
 	struct gnn_container *container; /* for write */
 	uint64_t work_bytes;             /* memory, array writers included: */
