@@ -23,6 +23,7 @@ enum {
 	HANDLES = 6,               /* of the scratch, in two merges at once: each reads, merges
 	                              a level, tells ids */
 	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
+	SLICE_EDGES = 4096,
 	ARRAYS_MAX = 16,
 	BLOCK_BYTES = 4 << 20,     /* of features and labels, copied at a time */
 	IDS = 4096,                /* that stand for none, written at a time */
@@ -199,27 +200,40 @@ static int refuse_id(const struct gnn_builder *b, const struct gnn_edges *e)
 		b->topo.edges_added + i + 1, e->src[i], e->dst[i], ID_BITS);
 }
 
-int gnn_builder_add(struct gnn_builder *b, const struct gnn_edges *e)
+/* A few edges, which are still in the cache when they are packed. */
+static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 {
-	uint64_t bits = 0, loops = 0;
+	struct gnn_topo *t = &b->topo;
+	uint64_t bits = gnn_edges_bits(e), loops = 0;
 	int rc;
 
-	GNN_ASSERT(!b->sealed);
-	for (uint64_t i = 0; i < e->count; i++) {
-		bits |= e->src[i] | e->dst[i];
-		loops += e->src[i] == e->dst[i];
-	}
-	if (!b->topo.remap && bits >> ID_BITS != 0)
+	if (!t->remap && bits >> ID_BITS != 0)
 		return refuse_id(b, e);
-	if (b->topo.remap && !b->topo.sparse && bits >= gnn_idset_limit(b->ids)) {
+	if (t->remap && !t->sparse && bits >= gnn_idset_limit(b->ids)) {
 		/* Destinations are given rows first, so runs by source are of no use any more. */
-		b->topo.sparse = true;
-		if (!b->topo.undirected)
+		t->sparse = true;
+		if (!t->undirected)
 			gnn_extsort_drop_order(b->sort, GNN_BY_SRC);
 	}
-	GNN_TRY(gnn_extsort_add(b->sort, e));
-	b->topo.edges_added += e->count;
-	b->topo.loops_added += loops;
+	for (uint64_t i = 0; i < e->count; i++)
+		loops += e->src[i] == e->dst[i];
+	GNN_TRY(gnn_extsort_add(b->sort, e, bits));
+	t->edges_added += e->count;
+	t->loops_added += loops;
+out:
+	return rc;
+}
+
+int gnn_builder_add(struct gnn_builder *b, const struct gnn_edges *e)
+{
+	int rc = GNN_OK;
+
+	GNN_ASSERT(!b->sealed);
+	for (uint64_t i = 0; i < e->count; i += SLICE_EDGES) {
+		struct gnn_edges slice = gnn_edges_slice(e, i, SLICE_EDGES);
+
+		GNN_TRY(add_slice(b, &slice));
+	}
 out:
 	return rc;
 }

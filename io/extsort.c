@@ -11,7 +11,6 @@
 
 enum {
 	WORKERS_MAX = 16,
-	SLICE_EDGES = 4096,       /* of what is added, looked at and packed while in the cache */
 	BATCH_BYTES_MAX = 32 << 20, /* of keys: more in a batch sorts no faster */
 	BATCH_BYTES_MIN = 4096,
 	IDS = 1024,               /* handed to the id set at a time */
@@ -385,13 +384,10 @@ out:
 	return rc;
 }
 
-/* A few edges. */
-static int add_slice(struct gnn_extsort *s, struct gnn_edges e)
+static int add(struct gnn_extsort *s, struct gnn_edges e)
 {
 	int rc = GNN_OK;
 
-	for (uint64_t i = 0; i < e.count; i++)
-		s->bits |= e.src[i] | e.dst[i];
 	while (e.count > 0) {
 		uint64_t n;
 
@@ -408,16 +404,13 @@ out:
 	return rc;
 }
 
-int gnn_extsort_add(struct gnn_extsort *s, const struct gnn_edges *e)
+int gnn_extsort_add(struct gnn_extsort *s, const struct gnn_edges *e, uint64_t bits)
 {
-	int rc = GNN_OK;
+	int rc;
 
 	GNN_ASSERT(!s->ended && (e->weight != NULL || !s->opts.weighted || e->count == 0));
-	for (uint64_t i = 0; i < e->count; i += SLICE_EDGES)
-		GNN_TRY(add_slice(s, (struct gnn_edges){e->src + i, e->dst + i,
-			s->opts.weighted ? e->weight + i : NULL,
-			gnn_min_u64(SLICE_EDGES, e->count - i)}));
-out:
+	s->bits |= bits;
+	rc = add(s, *e);
 	return rc < 0 ? join_workers(s, rc) : GNN_OK;
 }
 

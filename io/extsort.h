@@ -32,7 +32,8 @@ struct gnn_extsort_opts {
 GNN_BEGIN_DECLS
 
 int  gnn_extsort_create (struct gnn_extsort **out, const struct gnn_extsort_opts *o);
-int  gnn_extsort_add    (struct gnn_extsort *s, const struct gnn_edges *e);
+/* `bits` is the union of all ids in the edges. */
+int  gnn_extsort_add    (struct gnn_extsort *s, const struct gnn_edges *e, uint64_t bits);
 /* From the next batch on no runs of this order are written; those that exist stay. */
 void gnn_extsort_drop_order(struct gnn_extsort *s, enum gnn_edge_order order);
 int  gnn_extsort_end    (struct gnn_extsort *s); /* waits for all threads, frees the batches */

@@ -176,12 +176,11 @@ static int open_sort(const struct gnn_topo *t, struct gnn_extsort **to,
 static int relabel_dst(void *receiver, struct gnn_edges *e)
 {
 	struct relabel *r = receiver;
-	uint64_t *major = (uint64_t *)e->src;
+	struct gnn_edges by_src = {e->dst, e->src, e->weight, e->count};
 	int rc;
 
-	GNN_TRY(gnn_idset_reader_rank(r->ids, major, e->count));
-	GNN_TRY(gnn_extsort_add(r->to, &(struct gnn_edges){
-		.src = e->dst, .dst = major, .weight = e->weight, .count = e->count}));
+	GNN_TRY(gnn_idset_reader_rank(r->ids, (uint64_t *)e->src, e->count));
+	GNN_TRY(gnn_extsort_add(r->to, &by_src, gnn_edges_bits(&by_src)));
 	r->edges += e->count;
 out:
 	return rc;
@@ -196,7 +195,7 @@ static int relabel_src(void *receiver, struct gnn_edges *e)
 	GNN_TRY(gnn_idset_reader_rank(r->ids, (uint64_t *)e->src, e->count));
 	GNN_TRY(gnn_csr_push(r->arrays.out, e));
 	if (r->to != NULL)
-		GNN_TRY(gnn_extsort_add(r->to, e));
+		GNN_TRY(gnn_extsort_add(r->to, e, gnn_edges_bits(e)));
 	else
 		GNN_TRY(gnn_csr_push(r->arrays.in, e));
 out:
