@@ -2,6 +2,7 @@
 #include "io/builder.h"
 
 #include "base/mem.h"
+#include "base/progress.h"
 #include "io/file.h"
 #include "io/store_schema.h"
 #include "io/topo.h"
@@ -367,12 +368,14 @@ static int write_rows(struct gnn_builder *b, const char *name, struct gnn_rows_s
 	uint64_t *classes)
 {
 	struct gnn_array_writer *w = NULL;
+	struct gnn_progress *progress;
 	uint64_t row_bytes, at_once;
 	void *block = NULL;
 	int rc;
 
 	if (s == NULL)
 		return GNN_OK;
+	progress = gnn_progress_begin(name, "rows", s->rows);
 	row_bytes = s->cols * gnn_dtype_bytes(s->dtype);
 	at_once = gnn_min_u64(BLOCK_BYTES, b->topo.work_bytes / 4) / gnn_max_u64(row_bytes, 1);
 	at_once = gnn_max_u64(1, gnn_min_u64(at_once, s->rows));
@@ -385,9 +388,11 @@ static int write_rows(struct gnn_builder *b, const char *name, struct gnn_rows_s
 		if (classes != NULL)
 			see_labels(s, block, n, classes);
 		GNN_TRY(gnn_array_writer_push(w, block, n * row_bytes));
+		gnn_progress_add(progress, n, n * row_bytes);
 	}
 	GNN_TRY(gnn_array_writer_close(&w));
 out:
+	gnn_progress_end(progress);
 	gnn_array_writer_abort(w);
 	gnn_mem_free(block);
 	return rc;

@@ -222,8 +222,9 @@ int gnn_extsort_create(struct gnn_extsort **out, const struct gnn_extsort_opts *
 	GNN_NEW(s, GNN_MEM_SORT);
 	pthread_mutex_init(&s->lock, NULL);
 	s->opts = *o;
-	bytes = o->memory_bytes / batches_held(o->threads) / record_bytes(o->weighted) *
-		sizeof(uint64_t);
+	bytes = gnn_extsort_workers(o->threads) * gnn_scratch_writer_bytes(o->scratch);
+	bytes = o->memory_bytes - gnn_min_u64(o->memory_bytes, bytes);
+	bytes = bytes / batches_held(o->threads) / record_bytes(o->weighted) * sizeof(uint64_t);
 	bytes = gnn_max_u64(BATCH_BYTES_MIN, gnn_min_u64(bytes, BATCH_BYTES_MAX));
 	s->batch_bytes = gnn_align_down(bytes, sizeof(gnn_key));
 	GNN_TRY(gnn_queue_create(&s->empty, WORKERS_MAX + 1));

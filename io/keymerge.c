@@ -63,7 +63,7 @@ static uint32_t fan_in(const struct merge *m)
 
 	if (in_file == 0)
 		return (uint32_t)gnn_max_u64(FAN_IN_MIN, gnn_min_u64(room / small, UINT32_MAX));
-	room -= gnn_min_u64(room, AHEAD * piece);
+	room -= gnn_min_u64(room, AHEAD * piece + gnn_scratch_writer_bytes(m->o->scratch));
 	return (uint32_t)gnn_max_u64(FAN_IN_MIN, room / (small + piece));
 }
 

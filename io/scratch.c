@@ -183,6 +183,11 @@ struct gnn_scratch_writer {
 	uint32_t current;
 };
 
+uint64_t gnn_scratch_writer_bytes(const struct gnn_scratch *s)
+{
+	return WRITE_BUFFERS * s->piece_bytes;
+}
+
 int gnn_scratch_writer_open(struct gnn_scratch_writer **out, struct gnn_scratch *s)
 {
 	struct gnn_scratch_writer *w = NULL;

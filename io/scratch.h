@@ -44,6 +44,7 @@ uint64_t gnn_scratch_written_bytes(const struct gnn_scratch *s); /* to the file 
 void     gnn_scratch_drop   (struct gnn_scratch *s, const struct gnn_place *p); /* not needed */
 void     gnn_scratch_destroy(struct gnn_scratch *s); /* NULL is fine */
 
+uint64_t gnn_scratch_writer_bytes(const struct gnn_scratch *s); /* memory of one, at most */
 int gnn_scratch_writer_open(struct gnn_scratch_writer **out, struct gnn_scratch *s);
 /* Lends a piece to fill; waits for an earlier one to reach the disk when all are on their way. */
 int gnn_scratch_writer_take(struct gnn_scratch_writer *w, uint8_t **piece);

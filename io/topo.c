@@ -1,6 +1,7 @@
 /* io/topo.c - see topo.h. */
 #include "io/topo.h"
 
+#include "base/progress.h"
 #include "base/stage.h"
 #include "io/keymerge.h"
 
@@ -21,11 +22,6 @@
  * directions are equal to the last weight, and one merge writes both.
  */
 
-static uint32_t half(uint32_t threads)
-{
-	return threads > 1 ? threads / 2 : 1;
-}
-
 static struct gnn_keymerge_opts merge_opts(const struct gnn_topo *t, struct gnn_extsort *sort,
 	enum gnn_edge_order order)
 {
@@ -44,6 +40,7 @@ static struct gnn_keymerge_opts merge_opts(const struct gnn_topo *t, struct gnn_
 /* --- one or two sets of arrays --- */
 
 struct arrays {
+	struct gnn_topo *topo;
 	struct gnn_csr *out, *in;
 };
 
@@ -65,16 +62,19 @@ static int push_both(void *receiver, struct gnn_edges *e)
 	struct arrays *a = receiver;
 	int rc;
 
+	gnn_progress_add(a->topo->progress, e->count, 0);
 	GNN_TRY(gnn_csr_push(a->out, e));
 	GNN_TRY(gnn_csr_push(a->in, e));
 out:
 	return rc;
 }
 
-/* --- both directions from runs of both orders --- */
+/* --- one direction --- */
 
 struct direction {
 	struct gnn_topo *topo;
+	struct gnn_extsort *sort;
+	uint32_t at_once;  /* directions that are written at the same time */
 	bool in;
 	struct gnn_csr *csr;
 	atomic_bool *stop; /* set by the direction that fails */
@@ -86,6 +86,7 @@ static int push_unless_stopped(void *receiver, struct gnn_edges *e)
 
 	if (atomic_load_explicit(d->stop, memory_order_relaxed))
 		return gnn_err(GNN_ESTOP, "stopped, because the other direction has failed");
+	gnn_progress_add(d->topo->progress, e->count, 0);
 	return gnn_csr_push(d->csr, e);
 }
 
@@ -93,11 +94,11 @@ static int write_direction(void *arg)
 {
 	struct direction *d = arg;
 	struct gnn_topo *t = d->topo;
-	struct gnn_keymerge_opts o = merge_opts(t, t->sort, d->in ? GNN_BY_DST : GNN_BY_SRC);
+	struct gnn_keymerge_opts o = merge_opts(t, d->sort, d->in ? GNN_BY_DST : GNN_BY_SRC);
 	int rc;
 
-	o.threads = half(o.threads);
-	o.memory_bytes /= 2;
+	o.threads = (uint32_t)gnn_ceil_div(o.threads, d->at_once);
+	o.memory_bytes /= d->at_once;
 	GNN_TRY(open_arrays(t, &d->csr, d->in));
 	GNN_TRY(gnn_keymerge(&o, push_unless_stopped, d));
 	GNN_TRY(gnn_csr_close(&d->csr, d->in ? &t->in : &t->out));
@@ -109,15 +110,18 @@ out:
 	return rc;
 }
 
+/* --- both directions from runs of both orders --- */
+
 static int write_directed(struct gnn_topo *t)
 {
 	atomic_bool stop = false;
-	struct direction out = {.topo = t, .stop = &stop};
-	struct direction in = {.topo = t, .in = true, .stop = &stop};
+	struct direction out = {.topo = t, .sort = t->sort, .at_once = 2, .stop = &stop};
+	struct direction in = out;
 	struct gnn_stage *stage = NULL;
 	struct gnn_err_state first;
 	int rc, other;
 
+	in.in = true;
 	GNN_TRY(gnn_stage_start(&stage, "build-in", write_direction, &in));
 	rc = write_direction(&out);
 	gnn_err_save(&first, rc);
@@ -134,7 +138,7 @@ out:
 static int write_undirected(struct gnn_topo *t)
 {
 	struct gnn_keymerge_opts o = merge_opts(t, t->sort, GNN_BY_SRC);
-	struct arrays a = {0};
+	struct arrays a = {.topo = t};
 	int rc;
 
 	GNN_TRY(open_arrays(t, &a.out, false));
@@ -152,6 +156,7 @@ out:
 
 /* Edges on their way from one merge to the next sort, the majors being given rows. */
 struct relabel {
+	struct gnn_topo *topo;
 	struct gnn_idset_reader *ids;
 	struct gnn_extsort *to; /* NULL: none */
 	struct arrays arrays;
@@ -179,6 +184,7 @@ static int relabel_dst(void *receiver, struct gnn_edges *e)
 	struct gnn_edges by_src = {e->dst, e->src, e->weight, e->count};
 	int rc;
 
+	gnn_progress_add(r->topo->progress, e->count, 0);
 	GNN_TRY(gnn_idset_reader_rank(r->ids, (uint64_t *)e->src, e->count));
 	GNN_TRY(gnn_extsort_add(r->to, &by_src, gnn_edges_bits(&by_src)));
 	r->edges += e->count;
@@ -192,6 +198,7 @@ static int relabel_src(void *receiver, struct gnn_edges *e)
 	struct relabel *r = receiver;
 	int rc;
 
+	gnn_progress_add(r->topo->progress, e->count, 0);
 	GNN_TRY(gnn_idset_reader_rank(r->ids, (uint64_t *)e->src, e->count));
 	GNN_TRY(gnn_csr_push(r->arrays.out, e));
 	if (r->to != NULL)
@@ -206,7 +213,7 @@ static int sort_by_src(struct gnn_topo *t)
 {
 	struct gnn_keymerge_opts o = merge_opts(t, t->sort,
 		t->undirected ? GNN_BY_SRC : GNN_BY_DST);
-	struct relabel r = {0};
+	struct relabel r = {.topo = t};
 	int rc;
 
 	o.memory_bytes /= 2;
@@ -224,7 +231,7 @@ out:
 static int write_sparse_out(struct gnn_topo *t)
 {
 	struct gnn_keymerge_opts o = merge_opts(t, t->by_src, GNN_BY_SRC);
-	struct relabel r = {0};
+	struct relabel r = {.topo = t};
 	int rc;
 
 	o.memory_bytes /= 2;
@@ -251,23 +258,21 @@ out:
 
 static int write_sparse_in(struct gnn_topo *t)
 {
-	struct gnn_keymerge_opts o = merge_opts(t, t->by_dst, GNN_BY_DST);
-	struct gnn_csr *csr = NULL;
-	int rc;
+	atomic_bool stop = false;
+	struct direction in = {.topo = t, .sort = t->by_dst, .at_once = 1, .in = true,
+		.stop = &stop};
 
-	GNN_TRY(open_arrays(t, &csr, true));
-	GNN_TRY(gnn_keymerge(&o, gnn_csr_push, csr));
-	GNN_TRY(gnn_csr_close(&csr, &t->in));
-out:
-	gnn_csr_abort(csr);
-	return rc;
+	return write_direction(&in);
 }
 
 /* --- the way through --- */
 
 static int count_only(void *receiver, struct gnn_edges *e)
 {
-	*(uint64_t *)receiver += e->count;
+	struct gnn_topo *t = receiver;
+
+	gnn_progress_add(t->progress, e->count, 0);
+	t->edges += e->count;
 	return GNN_OK;
 }
 
@@ -276,10 +281,9 @@ static int count_only(void *receiver, struct gnn_edges *e)
  * one order that writes nothing reads a quarter of what the two real merges read and write.
  * Sparse ids need no such pass: the edges are counted on their way to be sorted by source.
  */
-int gnn_topo_count(struct gnn_topo *t)
+static int count(struct gnn_topo *t)
 {
 	struct gnn_keymerge_opts o = merge_opts(t, t->sort, GNN_BY_SRC);
-	int rc = GNN_OK;
 
 	if (t->sparse)
 		return sort_by_src(t);
@@ -289,10 +293,31 @@ int gnn_topo_count(struct gnn_topo *t)
 	t->edges = 0;
 	o.keep = true;
 	o.map = NULL;
-	if (o.runs->count == 1)
-		t->edges = o.runs->run[0].keys;
-	else
-		GNN_TRY(gnn_keymerge(&o, count_only, &t->edges));
+	if (o.runs->count != 1)
+		return gnn_keymerge(&o, count_only, t);
+	t->edges = o.runs->run[0].keys;
+	return GNN_OK;
+}
+
+int gnn_topo_count(struct gnn_topo *t)
+{
+	int rc;
+
+	t->progress = gnn_progress_begin(t->sparse ? "by source" : "count", "edges",
+		gnn_topo_listed(t));
+	rc = count(t);
+	gnn_progress_end(t->progress);
+	t->progress = NULL;
+	return rc;
+}
+
+static int write_sparse(struct gnn_topo *t)
+{
+	int rc;
+
+	GNN_TRY(write_sparse_out(t));
+	if (!t->undirected)
+		GNN_TRY(write_sparse_in(t));
 out:
 	return rc;
 }
@@ -301,17 +326,18 @@ int gnn_topo_write(struct gnn_topo *t)
 {
 	int rc;
 
-	if (!t->sparse) {
+	t->progress = gnn_progress_begin("topology", "edges", t->undirected ? t->edges :
+		2 * t->edges);
+	if (t->sparse)
+		GNN_TRY(write_sparse(t));
+	else
 		GNN_TRY(t->undirected ? write_undirected(t) : write_directed(t));
-	} else {
-		GNN_TRY(write_sparse_out(t));
-		if (!t->undirected)
-			GNN_TRY(write_sparse_in(t));
-	}
 	/* Without remap it was not worth while to look at the ids of every batch. */
 	if (!t->remap)
 		GNN_TRY(gnn_idset_seal(t->ids, t->work_bytes / 2, 0, t->threads));
 out:
+	gnn_progress_end(t->progress);
+	t->progress = NULL;
 	return rc;
 }
 

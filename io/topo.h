@@ -31,6 +31,7 @@ struct gnn_topo {
 	struct gnn_extsort   *by_src;    /* sparse: (external source, row of destination) */
 	struct gnn_extsort   *by_dst;    /* sparse: (row of source, row of destination) */
 	uint64_t edges;                  /* to be stored, after count */
+	struct gnn_progress  *progress;  /* of what is merged now */
 	struct gnn_csr_counts out, in;   /* after write */
 };
 

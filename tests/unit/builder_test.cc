@@ -144,6 +144,7 @@ TEST_F(BuilderTest, KeepsInsideItsMemory)
 			continue;
 		SCOPED_TRACE(describe(o));
 		o.memory = o.weighted ? 96 << 20 : 64 << 20;
+		o.threads = o.undirected ? 8 : 2;
 		gnn_mem_limit(before.held_bytes + o.memory);
 		ASSERT_EQ(build(o.remap ? far : edges, o), GNN_OK) << gnn_err_text();
 		EXPECT_GT(report.scratch_bytes, 0u);
