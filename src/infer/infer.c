@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/progress.h"
@@ -14,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /*
  * OPEN -> LAYER_BEGIN -> STREAM (scores, combine) -> SEAL -> LAYER_BEGIN ... -> PUBLISH
@@ -39,15 +39,6 @@ struct run {
 	uint64_t                     stream_start_ns;
 };
 
-static uint64_t peak_rss_bytes(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)usage.ru_maxrss * 1024;
-}
-
-/* Layers that would have to use edge weights; the others ignore them, as the libraries do. */
 static int check_weights(const struct gnn_infer_opts *o)
 {
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
@@ -391,7 +382,7 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 	report->stream_s = gnn_clock_s_since(r.stream_start_ns);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;
-	report->peak_host_bytes = peak_rss_bytes();
+	report->peak_host_bytes = gnn_machine_peak();
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
 out:
 	if (r.pinned != NULL)
