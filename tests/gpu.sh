@@ -4,7 +4,8 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin cases bits sanitize profile time; default: all.
+# Steps: build twin cases bits sanitize profile time disk; default: all but disk, which writes
+# 17 GB under DISK (default: the current folder).
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -112,6 +113,13 @@ step_time() {
 	time_one narrow128 "--scale 22 --edge-factor 15 --feat-dim 128" 128,128 5
 	time_one wide "--scale 22 --edge-factor 16 --feat-dim 1024" 1024,128 5
 	"$python" tests/bench/gpu_ceiling.py || true
+}
+
+step_disk() { # from disk, beside the disk
+	must "$python" tests/bench/infer_vs_disk.py $build/gnnrun --folder "${DISK:-.}" \
+		--scale "${SCALE:-22}" --repeats "${REPEATS:-3}" --archs "${ARCHS:-gcn,sage,gin,gat}" \
+		--backend cuda --json "$out/disk.json" --trace -- --chunk-bytes "${CHUNK:-64M}" \
+		${OPTIONS:-}
 }
 
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader || true
