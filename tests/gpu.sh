@@ -116,8 +116,10 @@ step_time() {
 }
 
 step_disk() { # from disk, beside the disk
+	# shellcheck disable=SC2086
 	must "$python" tests/bench/infer_vs_disk.py $build/gnnrun --folder "${DISK:-.}" \
-		--scale "${SCALE:-22}" --repeats "${REPEATS:-3}" --archs "${ARCHS:-gcn,sage,gin,gat}" \
+		--scale "${SCALE:-22}" --repeats "${REPEATS:-3}" \
+		--archs "${ARCHS:-gcn,sage,gin,gat}" \
 		--backend cuda --json "$out/disk.json" --trace -- --chunk-bytes "${CHUNK:-64M}" \
 		${OPTIONS:-}
 }

@@ -33,8 +33,9 @@ parser.add_argument('--repeats', type=int, default=3)
 parser.add_argument('--backend', default='auto')
 parser.add_argument('--trace', action='store_true', help='a trace of the last run beside --json')
 parser.add_argument('--json')
-parser.add_argument('options', nargs='*', help='passed on to infer')
-args = parser.parse_args()
+end = sys.argv.index('--') if '--' in sys.argv else len(sys.argv)
+options = sys.argv[end + 1:]
+args = parser.parse_args(sys.argv[1:end])
 
 
 def run(*command):
@@ -90,7 +91,7 @@ def measure(arch, folder, store, feature_at, feature_bytes, trace):
     for repeat in range(args.repeats):
         more = ['--trace', trace] if trace and repeat + 1 == args.repeats else []
         report = json.loads(run('infer', store, '--model', model, '--out', out, '--json',
-                                '--backend', args.backend, *args.options, *more))
+                                '--backend', args.backend, *options, *more))
         figures['read'].append(read_direct(store, feature_at, feature_bytes))
         result = report['vertices'] * int(args.dims.split(',')[-1]) * 4
         figures['write'].append(write_direct(out + '.ceiling', result))
