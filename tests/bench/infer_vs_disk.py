@@ -6,8 +6,9 @@ usage: infer_vs_disk.py GNNRUN [--folder DIR] [--scale 20] [--edge-factor 16] [-
                         [--generate 'rmat'] [-- OPTIONS OF INFER ...]
 
 The ceiling of a run is taken beside it: the bytes of the feature array of the same store are read
-by O_DIRECT, 8 MiB at a time, and the bytes of the result are written by O_DIRECT and synced. The
-ratio is the stream phase (first read to sealed result) over the sum of the two. Needs h5py.
+by O_DIRECT, 8 MiB at a time, one request after another and (`deep`) by eight threads; the bytes of
+the result are written by O_DIRECT and synced. The ratios are the stream phase (first read to sealed
+result) over the sum of reading, either way, and writing. Needs h5py.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 BLOCK = 8 << 20
@@ -45,17 +47,27 @@ def run(*command):
     return done.stdout
 
 
-def read_direct(path, first, count):
+def read_direct(path, first, count, threads):
     """Seconds to read `count` bytes of a file at `first`, a multiple of 4096."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    buffer = mmap.mmap(-1, BLOCK)
+    blocks = iter(range(first, first + count, BLOCK))
+    lock = threading.Lock()
+
+    def work():
+        buffer = mmap.mmap(-1, BLOCK)
+        while True:
+            with lock:
+                at = next(blocks, None)
+            if at is None:
+                return
+            os.preadv(fd, [buffer], at)
+
+    pool = [threading.Thread(target=work) for _ in range(threads)]
     start = time.perf_counter()
-    at = first
-    while at < first + count:
-        got = os.preadv(fd, [buffer], at)
-        if got <= 0:
-            break
-        at += got
+    for t in pool:
+        t.start()
+    for t in pool:
+        t.join()
     took = time.perf_counter() - start
     os.close(fd)
     return took
@@ -82,32 +94,36 @@ def show(name, values, gb):
     return {'median': m, 'min': min(values), 'max': max(values), 'runs': values}
 
 
-def measure(arch, folder, store, feature_at, feature_bytes, trace):
+def measure(arch, folder, store, features, trace):
     """Runs of one architecture, each with the ceiling taken beside it."""
     model, out = os.path.join(folder, 'm.safetensors'), os.path.join(folder, 'e.h5')
-    made = ['model', '--seeded', arch, '--dims', args.dims, '--out', model]
-    run(*made, *(['--heads', '4'] if arch == 'gat' else []))
-    figures = {k: [] for k in ('read', 'write', 'feature_s', 'stream_s', 'startup_s', 'ratio')}
+    layers = args.dims.count(',')
+    run('model', '--seeded', arch, '--dims', args.dims, '--out', model,
+        *(['--heads', ','.join(['4'] * (layers - 1) + ['1'])] if arch == 'gat' else []))
+    figures = {k: [] for k in ('read', 'deep', 'write', 'feature_s', 'stream_s', 'startup_s')}
     for repeat in range(args.repeats):
         more = ['--trace', trace] if trace and repeat + 1 == args.repeats else []
         report = json.loads(run('infer', store, '--model', model, '--out', out, '--json',
                                 '--backend', args.backend, *options, *more))
-        figures['read'].append(read_direct(store, feature_at, feature_bytes))
         result = report['vertices'] * int(args.dims.split(',')[-1]) * 4
+        figures['read'].append(read_direct(store, *features, 1))
+        figures['deep'].append(read_direct(store, *features, 8))
         figures['write'].append(write_direct(out + '.ceiling', result))
         for k in ('feature_s', 'stream_s', 'startup_s'):
             figures[k].append(report[k])
-        figures['ratio'].append(report['stream_s'] /
-                                (figures['read'][-1] + figures['write'][-1]))
+    gb = features[1] / 1e9
     print(f"{arch}: {report['vertices']} vertices, {report['edges']} edges, {args.dims}, "
-          f"{report['backend']}, read {report['read_bytes'] / feature_bytes:.3f} x features, "
+          f"{report['backend']}, read {report['read_bytes'] / features[1]:.3f} x features, "
           f"host {report['peak_host_bytes'] / 1e9:.2f} GB, "
           f"device {report['peak_device_bytes'] / 1e9:.2f} GB")
-    result = {k: show(k, v, feature_bytes / 1e9) for k, v in figures.items() if k != 'ratio'}
-    ratios = figures['ratio']
-    print(f'  stream phase over read + write: {statistics.median(ratios):.3f} '
-          f'[{min(ratios):.3f} .. {max(ratios):.3f}]')
-    return dict(result, ratio=ratios, report=report)
+    shown = {k: show(k, v, gb) for k, v in figures.items()}
+    for k in ('read', 'deep'):
+        ratios = [s / (r + w) for s, r, w in zip(figures['stream_s'], figures[k],
+                                                 figures['write'])]
+        shown[k + '_ratio'] = ratios
+        print(f'  stream phase over {k} + write: {statistics.median(ratios):.3f} '
+              f'[{min(ratios):.3f} .. {max(ratios):.3f}]')
+    return dict(shown, report=report)
 
 
 def main():
@@ -118,11 +134,10 @@ def main():
             '--feat-dim', args.dims.split(',')[0])
         import h5py
         with h5py.File(store) as f:
-            feature_at = f['features'].id.get_offset()
-            feature_bytes = f['features'].id.get_storage_size()
+            features = f['features'].id.get_offset(), f['features'].id.get_storage_size()
         for arch in args.archs.split(','):
             trace = f'{args.json}.{arch}.trace' if args.trace and args.json else None
-            results[arch] = measure(arch, folder, store, feature_at, feature_bytes, trace)
+            results[arch] = measure(arch, folder, store, features, trace)
             if args.json:
                 with open(args.json, 'w') as f:
                     json.dump(results, f, indent=1)
