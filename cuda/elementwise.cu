@@ -108,7 +108,7 @@ static __global__ void fill_kernel(float *to, float value, uint64_t count)
 static __global__ void factors_kernel(gnn_factors_args a)
 {
 	for (uint64_t i = gnn_grid_first(); i < a.rows; i += gnn_grid_stride()) {
-		uint64_t deg = a.in[i] + (uint64_t)a.own_counts;
+		uint64_t deg = a.degree[i] + (uint64_t)a.own_counts;
 
 		if (a.drop_loops && a.loops != nullptr)
 			deg -= a.loops[i];

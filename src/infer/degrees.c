@@ -14,21 +14,22 @@ uint64_t gnn_degrees_bytes(const struct gnn_store *s)
 		4u * (OFFSET_PIECE_BYTES + 2 * GNN_PAGE_BYTES);
 }
 
-/* One in-degree from two neighbouring offsets. */
-static int add_degree(struct gnn_degrees *d, gnn_vid v, uint64_t begin, uint64_t end)
+/* One degree from two neighbouring offsets. */
+static int set_degree(uint32_t *degree, const char *name, gnn_vid v, uint64_t begin, uint64_t end)
 {
 	if (end < begin)
-		return gnn_err(GNN_EDATA, "topology/in/offsets: row %llu ends at %llu, before its "
-			"begin %llu", (unsigned long long)v, (unsigned long long)end,
-			(unsigned long long)begin);
+		return gnn_err(GNN_EDATA, "%s: row %llu ends at %llu, before its begin %llu", name,
+			(unsigned long long)v, (unsigned long long)end, (unsigned long long)begin);
 	if (end - begin > UINT32_MAX)
-		return gnn_err(GNN_EDATA, "vertex %llu has %llu in-edges, at most 2^32 - 1 can be "
-			"counted", (unsigned long long)v, (unsigned long long)(end - begin));
-	d->in[v] = (uint32_t)(end - begin);
+		return gnn_err(GNN_EDATA, "%s: vertex %llu has %llu edges, at most 2^32 - 1 can be "
+			"counted", name, (unsigned long long)v, (unsigned long long)(end - begin));
+	degree[v] = (uint32_t)(end - begin);
 	return GNN_OK;
 }
 
-static int read_degrees(struct gnn_degrees *d, const struct gnn_store *s, bool verify)
+/* All degrees from one array of offsets. */
+static int read_degrees(struct gnn_degrees *d, uint32_t *degree, const struct gnn_store *s,
+	const struct gnn_array *offsets, bool verify)
 {
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;
@@ -36,7 +37,7 @@ static int read_degrees(struct gnn_degrees *d, const struct gnn_store *s, bool v
 	int rc;
 
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
-		.container = s->container, .array = s->in.offsets, .bytes = s->in.offsets->bytes,
+		.container = s->container, .array = offsets, .bytes = offsets->bytes,
 		.piece_bytes = OFFSET_PIECE_BYTES, .ahead = 2, .lent = 1, .verify = verify}));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		const uint64_t *offset = piece->data;
@@ -44,7 +45,7 @@ static int read_degrees(struct gnn_degrees *d, const struct gnn_store *s, bool v
 
 		for (uint64_t i = 0; i < count && rc == GNN_OK; i++, seen++) {
 			if (seen > 0)
-				rc = add_degree(d, seen - 1, last, offset[i]);
+				rc = set_degree(degree, offsets->name, seen - 1, last, offset[i]);
 			last = offset[i];
 		}
 		gnn_stream_put(stream, piece);
@@ -55,7 +56,7 @@ static int read_degrees(struct gnn_degrees *d, const struct gnn_store *s, bool v
 		goto out;
 	rc = GNN_OK;
 	if (seen != s->vertices + 1 || last != s->edges)
-		GNN_FAIL(GNN_EDATA, "topology/in/offsets ends at %llu, the store has %llu edges",
+		GNN_FAIL(GNN_EDATA, "%s ends at %llu, the store has %llu edges", offsets->name,
 			(unsigned long long)last, (unsigned long long)s->edges);
 	d->read_bytes += gnn_stream_read_bytes(stream);
 out:
@@ -86,7 +87,7 @@ int gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool v
 	GNN_NEW_ARRAY(d->in, s->vertices, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(d->hub_bits, words, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(d->hub_rank, words, GNN_MEM_TOPOLOGY);
-	GNN_TRY(read_degrees(d, s, verify));
+	GNN_TRY(read_degrees(d, d->in, s, s->in.offsets, verify));
 	if (s->self_loops != NULL) {
 		GNN_NEW_ARRAY(d->loops, s->vertices, GNN_MEM_TOPOLOGY);
 		GNN_TRY(gnn_array_load(s->container, s->self_loops, 0, s->self_loops->bytes,
@@ -98,6 +99,17 @@ int gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool v
 	d = NULL;
 out:
 	gnn_degrees_free(d);
+	return rc;
+}
+
+int gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool verify)
+{
+	int rc;
+
+	GNN_ASSERT(d->backend == NULL && d->out == NULL);
+	GNN_NEW_ARRAY(d->out, s->vertices, GNN_MEM_TOPOLOGY);
+	GNN_TRY(read_degrees(d, d->out, s, s->out.offsets, verify));
+out:
 	return rc;
 }
 
@@ -126,6 +138,7 @@ int gnn_degrees_mirror(struct gnn_degrees *d, struct gnn_backend *b)
 	GNN_ASSERT(d->backend == NULL);
 	d->backend = b;
 	GNN_TRY(mirror_array(b, (const void **)&d->in_there, d->in, d->vertices * 4));
+	GNN_TRY(mirror_array(b, (const void **)&d->out_there, d->out, d->vertices * 4));
 	GNN_TRY(mirror_array(b, (const void **)&d->loops_there, d->loops, d->vertices * 4));
 	GNN_TRY(mirror_array(b, (const void **)&d->hub_bits_there, d->hub_bits, words * 8));
 	GNN_TRY(mirror_array(b, (const void **)&d->hub_rank_there, d->hub_rank, words * 8));
@@ -135,7 +148,8 @@ out:
 
 static void free_mirror(struct gnn_degrees *d)
 {
-	const void *array[] = {d->in_there, d->loops_there, d->hub_bits_there, d->hub_rank_there};
+	const void *array[] = {d->in_there, d->out_there, d->loops_there, d->hub_bits_there,
+		d->hub_rank_there};
 
 	if (d->backend == NULL || d->backend->ops->unified)
 		return;
@@ -149,6 +163,7 @@ void gnn_degrees_free(struct gnn_degrees *d)
 		return;
 	free_mirror(d);
 	gnn_mem_free(d->in);
+	gnn_mem_free(d->out);
 	gnn_mem_free(d->loops);
 	gnn_mem_free(d->hub_bits);
 	gnn_mem_free(d->hub_rank);

@@ -1,11 +1,12 @@
 /*
- * infer/degrees.h - what the engine must know of every vertex at any time: its in-degree.
+ * infer/degrees.h - what the engine must know of every vertex at any time: its degrees.
  *
  * Flow     store -> [degrees] -> program (carry rows), infer (degree factors)
- * Owns     4 bytes a vertex, 4 more where the graph has self-loops, 1/4 byte for the hubs
+ * Owns     4 bytes a vertex, 4 more where the graph has self-loops, 4 more for out-degrees, 1/4
+ *          byte for the hubs
  * Lends    nothing
  * Thread   constant once loaded
- * Fails    GNN_EDATA offsets that do not ascend, an in-degree over 2^32 - 1; GNN_EIO; GNN_EOS
+ * Fails    GNN_EDATA offsets that do not ascend, a degree over 2^32 - 1; GNN_EIO; GNN_EOS
  */
 #ifndef GNN_INFER_DEGREES_H
 #define GNN_INFER_DEGREES_H
@@ -16,6 +17,7 @@
 struct gnn_degrees {
 	uint64_t  vertices;
 	uint32_t *in;        /* (V) listed in-edges */
+	uint32_t *out;       /* (V) listed out-edges, or NULL: not loaded */
 	uint32_t *loops;     /* (V) listed self-loops, or NULL: none at all */
 	uint64_t *hub_bits;  /* one bit a vertex: in-degree >= GNN_HUB_DEGREE */
 	uint64_t *hub_rank;  /* hubs in front of each 64-bit word */
@@ -23,13 +25,15 @@ struct gnn_degrees {
 	uint64_t  read_bytes;
 	/* The same as the backend sees them, after gnn_degrees_mirror. */
 	struct gnn_backend *backend;
-	const uint32_t *in_there, *loops_there;
+	const uint32_t *in_there, *out_there, *loops_there;
 	const uint64_t *hub_bits_there, *hub_rank_there;
 };
 
 GNN_BEGIN_DECLS
 
 int  gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool verify);
+/* Out-degrees too, for layers that scale by them; before the mirror. */
+int  gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool verify);
 void gnn_degrees_free(struct gnn_degrees *d); /* NULL is fine */
 uint64_t gnn_degrees_bytes(const struct gnn_store *s); /* memory that load takes */
 

@@ -129,6 +129,24 @@ out:
 	return rc;
 }
 
+/* Degrees of both kinds, as far as the layers take them. */
+static int load_degrees(struct run *r)
+{
+	const struct gnn_infer_opts *o = r->o;
+	bool out = false;
+	int rc;
+
+	GNN_TRY(gnn_degrees_load(&r->degrees, o->store, o->verify_reads));
+	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++)
+		out |= gnn_conv_needs_out_degrees(gnn_model_conv(o->model, l));
+	if (out)
+		GNN_TRY(gnn_degrees_load_out(r->degrees, o->store, o->verify_reads));
+	r->report->read_bytes += r->degrees->read_bytes;
+	GNN_TRY(gnn_degrees_mirror(r->degrees, o->backend));
+out:
+	return rc;
+}
+
 static int open_run(struct run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
@@ -136,9 +154,7 @@ static int open_run(struct run *r)
 	int rc;
 
 	GNN_TRY(check_weights(o));
-	GNN_TRY(gnn_degrees_load(&r->degrees, o->store, o->verify_reads));
-	r->report->read_bytes += r->degrees->read_bytes;
-	GNN_TRY(gnn_degrees_mirror(r->degrees, o->backend));
+	GNN_TRY(load_degrees(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(gnn_plan_make(&r->plan, o, r->degrees));
 	GNN_TRY(check_dense(o));

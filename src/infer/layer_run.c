@@ -23,7 +23,8 @@ static int fill_factors(struct gnn_backend *b, const struct gnn_conv *c,
 		if (norm[k] != GNN_NORM_NONE)
 			rc = b->ops->factors(b, &(struct gnn_factors_args){.norm = norm[k],
 				.drop_loops = c->drop_loops, .own_counts = c->own_counts,
-				.in = d->in_there + first,
+				.degree = (gnn_norm_is_out(norm[k]) ? d->out_there : d->in_there)
+					+ first,
 				.loops = d->loops_there != NULL ? d->loops_there + first : NULL,
 				.rows = rows, .to = vec[k]});
 	return rc;

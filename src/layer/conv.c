@@ -25,11 +25,19 @@ void gnn_conv_fini(struct gnn_conv *c)
 	c->block_count = 0;
 }
 
-float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t in_degree,
+float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t degree,
 	uint64_t self_loops)
 {
-	uint64_t deg = in_degree - (c->drop_loops ? self_loops : 0) + (c->own_counts ? 1 : 0);
+	uint64_t deg = degree - (c->drop_loops ? self_loops : 0) + (c->own_counts ? 1 : 0);
 
-	GNN_DASSERT(self_loops <= in_degree);
+	GNN_DASSERT(self_loops <= degree);
 	return gnn_norm_value(norm, deg);
+}
+
+bool gnn_conv_needs_out_degrees(const struct gnn_conv *c)
+{
+	for (int k = 0; k < GNN_ROW_VECTORS; k++)
+		if (gnn_norm_is_out(c->message_vec[k]) || gnn_norm_is_out(c->finish_vec[k]))
+			return true;
+	return false;
 }

@@ -60,9 +60,12 @@ GNN_BEGIN_DECLS
 int  gnn_conv_block(struct gnn_conv *c, uint64_t count, float **out);
 void gnn_conv_fini (struct gnn_conv *c);
 
-/* The factor of one vertex. */
-float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t in_degree,
+/* The factor of one vertex, from its listed in-degree, or out-degree where the norm takes it. */
+float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t degree,
 	uint64_t self_loops);
+
+/* Whether a factor of its rows takes out-degrees. */
+bool gnn_conv_needs_out_degrees(const struct gnn_conv *c);
 
 GNN_END_DECLS
 

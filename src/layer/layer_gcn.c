@@ -1,14 +1,13 @@
 /*
  * layer/layer_gcn.c - GCNConv of PyG: h'_v = act(W sum_u c_u c_v h_u + b), c = deg^-1/2, and
- * GraphConv of DGL where in-degrees are all it takes: the mean ("right") and the sum ("none").
+ * GraphConv of DGL: "both" takes out-degrees at the source and in-degrees at the destination,
+ * "left" divides by the out-degree of the source, "right" is the mean, "none" the sum.
  *
- * deg counts listed in-edges, on both ends. "replace", PyG's default, drops listed self-loops and
- * gives every vertex one; "none", DGL's, keeps what is listed, and c is 0 where deg is 0. W goes
- * where rows are narrower: into the message when it shrinks them, else behind the sum.
+ * deg counts listed in-edges, in PyG on both ends. "replace", PyG's default, drops listed
+ * self-loops and gives every vertex one; "none", DGL's, keeps what is listed, and c is 0 where deg
+ * is 0. W goes where rows are narrower: into the message when it shrinks them, else behind the sum.
  */
 #include "layer/lower.h"
-
-enum dgl_norm { NORM_BOTH, NORM_RIGHT, NORM_LEFT, NORM_NONE }; /* as gnnrun.norm lists them */
 
 /* `before` scales the messages, `after` their sum. */
 static int lower(struct gnn_conv *c, const struct gnn_lowering *l, enum gnn_norm before,
@@ -59,17 +58,18 @@ int gnn_lower_gcn(struct gnn_conv *c, const struct gnn_lowering *l)
 	return lower(c, l, GNN_NORM_RSQRT_IN, GNN_NORM_RSQRT_IN);
 }
 
+/* A sum over no in-edges is 0: what a factor makes of a degree of 0 changes nothing. */
 int gnn_lower_gcn_dgl(struct gnn_conv *c, const struct gnn_lowering *l)
 {
-	const struct gnn_setting_value *norm = &l->set->v[GNN_SET_NORM];
+	static const struct {
+		enum gnn_norm before, after;
+	} norms[] = { /* as gnnrun.norm lists them: both, right, left, none */
+		{GNN_NORM_RSQRT_OUT, GNN_NORM_RSQRT_IN},
+		{GNN_NORM_NONE, GNN_NORM_INV_IN},
+		{GNN_NORM_INV_OUT, GNN_NORM_NONE},
+		{GNN_NORM_NONE, GNN_NORM_NONE},
+	};
+	const uint32_t norm = l->set->v[GNN_SET_NORM].choice;
 
-	switch (norm->choice) {
-	case NORM_RIGHT:
-		return lower(c, l, GNN_NORM_NONE, GNN_NORM_INV_IN);
-	case NORM_NONE:
-		return lower(c, l, GNN_NORM_NONE, GNN_NORM_NONE);
-	default:
-		return gnn_err(GNN_ECONFIG, "gnnrun.norm=%s (%s) is not supported: it takes "
-			"out-degrees", norm->text, gnn_settings_source(norm->source));
-	}
+	return lower(c, l, norms[norm].before, norms[norm].after);
 }

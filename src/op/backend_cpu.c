@@ -160,7 +160,7 @@ static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
 {
 #pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
 	for (uint64_t i = 0; i < a->rows; i++) {
-		uint64_t deg = a->in[i] + (uint64_t)a->own_counts;
+		uint64_t deg = a->degree[i] + (uint64_t)a->own_counts;
 
 		if (a->drop_loops && a->loops != NULL)
 			deg -= a->loops[i];

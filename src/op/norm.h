@@ -8,7 +8,7 @@
  * Fails    never
  *
  * deg(v) = listed in-degree, less listed self-loops if the conv drops them, plus 1 if its own row
- * counts.
+ * counts. The norms "OUT" take the listed out-degree instead, by the same rule.
  */
 #ifndef GNN_OP_NORM_H
 #define GNN_OP_NORM_H
@@ -24,7 +24,14 @@ enum gnn_norm {
 	GNN_NORM_INV_IN,   /* 1 / max(deg, 1) */
 	GNN_NORM_DEG_IN,   /* max(deg, 1) */
 	GNN_NORM_COUNT_IN, /* deg: for GNN_ROW_EMPTY */
+	GNN_NORM_RSQRT_OUT, /* as RSQRT_IN */
+	GNN_NORM_INV_OUT,   /* as INV_IN */
 };
+
+static inline bool gnn_norm_is_out(enum gnn_norm norm)
+{
+	return norm == GNN_NORM_RSQRT_OUT || norm == GNN_NORM_INV_OUT;
+}
 
 /* The factor of one vertex from its deg, rounded once, for every backend alike. */
 GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t deg)
@@ -33,8 +40,10 @@ GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t 
 
 	switch (norm) {
 	case GNN_NORM_RSQRT_IN:
+	case GNN_NORM_RSQRT_OUT:
 		return deg > 0 ? (float)(1.0 / sqrt(d)) : 0.0f;
 	case GNN_NORM_INV_IN:
+	case GNN_NORM_INV_OUT:
 		return (float)(1.0 / (deg > 0 ? d : 1.0));
 	case GNN_NORM_DEG_IN:
 		return (float)(deg > 0 ? d : 1.0);
@@ -47,16 +56,16 @@ GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t 
 }
 
 /*
- * Degrees of a range of vertices. deg(v) = in[v], less loops[v] if drop_loops, plus 1 if
+ * Degrees of a range of vertices. deg(v) = degree[v], less loops[v] if drop_loops, plus 1 if
  * own_counts.
  */
 struct gnn_factors_args {
 	enum gnn_norm   norm;
 	bool            drop_loops, own_counts;
-	const uint32_t *in;    /* (rows) listed in-degrees */
-	const uint32_t *loops; /* (rows) listed self-loops, or NULL: none */
+	const uint32_t *degree; /* (rows) listed in-degrees, or out-degrees where the norm is OUT */
+	const uint32_t *loops;  /* (rows) listed self-loops, or NULL: none */
 	uint64_t        rows;
-	float          *to;    /* (rows) */
+	float          *to;     /* (rows) */
 };
 
 #endif

@@ -154,22 +154,24 @@ Matrix run_program(const gnn_rowprog &p, const Matrix &x,
 Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h)
 {
 	std::vector<double> message_vec[GNN_ROW_VECTORS], finish_vec[GNN_ROW_VECTORS];
-	std::vector<uint64_t> degree(g.vertices), loops(g.vertices);
+	std::vector<uint64_t> in(g.vertices), out(g.vertices), loops(g.vertices);
+	const auto factor = [&](gnn_norm norm, uint64_t v) {
+		return gnn_norm_of(norm, &c, gnn_norm_is_out(norm) ? out[v] : in[v], loops[v]);
+	};
 	const auto from = messages_of(c, g);
 	Matrix state(g.vertices, c.state_width), scores;
 
 	for (size_t e = 0; e < g.src.size(); e++) {
-		degree[g.dst[e]]++;
+		in[g.dst[e]]++;
+		out[g.src[e]]++;
 		loops[g.dst[e]] += g.src[e] == g.dst[e];
 	}
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		for (uint64_t v = 0; v < g.vertices; v++) {
 			if (c.message_vec[k] != GNN_NORM_NONE)
-				message_vec[k].push_back(
-					gnn_norm_of(c.message_vec[k], &c, degree[v], loops[v]));
+				message_vec[k].push_back(factor(c.message_vec[k], v));
 			if (c.finish_vec[k] != GNN_NORM_NONE)
-				finish_vec[k].push_back(
-					gnn_norm_of(c.finish_vec[k], &c, degree[v], loops[v]));
+				finish_vec[k].push_back(factor(c.finish_vec[k], v));
 		}
 	const Matrix m = run_program(c.message, h, message_vec);
 	if (c.combine == GNN_COMBINE_SOFTMAX)

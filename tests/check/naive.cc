@@ -82,6 +82,25 @@ Matrix gcn(const Graph &listed, const Matrix &h, const Layer &w, bool self_loops
 	return y;
 }
 
+Matrix gcn_dgl(const Graph &g, const Matrix &h, const Layer &w, const std::string &norm)
+{
+	const Tensor &weight = w.at("weight");
+	const std::vector<double> in = in_degrees(g), out = in_degrees({g.vertices, g.dst, g.src});
+	Matrix y(h.rows, weight.shape[1]);
+
+	for (size_t e = 0; e < g.src.size(); e++) {
+		const double at_src = out[g.src[e]], at_dst = in[g.dst[e]];
+		const double by = norm == "both" ? std::sqrt(at_src * at_dst) :
+			norm == "right" ? at_dst : norm == "left" ? at_src : 1.0;
+		for (uint64_t i = 0; i < h.cols; i++)
+			for (uint64_t o = 0; o < y.cols; o++)
+				y.row(g.dst[e])[o] +=
+					h.row(g.src[e])[i] * weight.data[i * y.cols + o] / by;
+	}
+	add_bias(y, find(w, "bias"));
+	return y;
+}
+
 Matrix sage(const Graph &g, const Matrix &h, const Layer &w, const std::string &aggregator,
 	bool normalize)
 {

@@ -39,6 +39,8 @@ struct GatOptions {
 };
 
 Matrix gcn(const Graph &g, const Matrix &h, const Layer &w, bool self_loops = true);
+// DGL's GraphConv, weight (in, out); norm: "both", "right", "left", "none".
+Matrix gcn_dgl(const Graph &g, const Matrix &h, const Layer &w, const std::string &norm);
 // aggregator: "mean", "sum", "max", and DGL's "gcn": the mean over in-edges and the own row.
 Matrix sage(const Graph &g, const Matrix &h, const Layer &w,
 	const std::string &aggregator = "mean", bool normalize = false);

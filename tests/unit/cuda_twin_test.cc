@@ -425,14 +425,14 @@ TEST_F(CudaTwin, FactorsAreEqual)
 	std::vector<uint32_t> in = {0, 1, 2, 3, 100, 4294967295u}, loops = {0, 1, 0, 2, 5, 0};
 
 	for (enum gnn_norm norm : {GNN_NORM_RSQRT_IN, GNN_NORM_INV_IN, GNN_NORM_DEG_IN,
-		     GNN_NORM_COUNT_IN})
+		     GNN_NORM_COUNT_IN, GNN_NORM_RSQRT_OUT, GNN_NORM_INV_OUT})
 		for (bool own : {false, true}) {
 			Floats want(in.size());
 			struct gnn_factors_args a = {norm, true, own, in.data(), loops.data(),
 				in.size(), want.data()};
 
 			ASSERT_EQ(cpu->ops->factors(cpu, &a), GNN_OK);
-			a.in = there(in);
+			a.degree = there(in);
 			a.loops = there(loops);
 			a.to = static_cast<float *>(there(nullptr, want.size() * 4));
 			ASSERT_EQ(cuda->ops->factors(cuda, &a), GNN_OK);

@@ -107,6 +107,9 @@ std::vector<Case> golden_cases()
 			{"lin_root.weight", {2, 3}}}), {},
 			rows(2, {.2, .26, -.25, .65, -1.03, .55, -.35, .85, -.01, .68, -.03, .6}),
 			true, true},
+		{"dgl-both", dgl_gcn(), {{"gnnrun.library", "dgl"}},
+			rows(2, {-.39, .51, .16, .74, -.31, .43, -.330229, .379337, -.2, .5, -.2,
+				.5}), true, true},
 		{"dgl-right", dgl_gcn(), {{"gnnrun.library", "dgl"}, {"gnnrun.norm", "right"}},
 			rows(2, {-.39, .51, .16, .74, -.31, .43, -.296667, .416667, -.2, .5, -.2,
 				.5}), true, true},
@@ -412,10 +415,6 @@ TEST_F(Against, GinOfDgl)
 TEST_F(Against, GraphConvOfPygAndOfDgl)
 {
 	const Tensor rel = tensor({4, 6}), root = tensor({4, 6}), bias = tensor({4});
-	Tensor turned{{6, 4}, std::vector<float>(24)};
-	for (size_t o = 0; o < 4; o++)
-		for (size_t i = 0; i < 6; i++)
-			turned.data[i * 4 + o] = rel.data[o * 6 + i];
 
 	for (const std::string aggregator : {"sum", "mean", "max"})
 		expect_equal({{"lin_rel.weight", rel}, {"lin_rel.bias", bias},
@@ -425,13 +424,15 @@ TEST_F(Against, GraphConvOfPygAndOfDgl)
 				return check::sage(g, h, {{"lin_l.weight", rel},
 					{"lin_l.bias", bias}, {"lin_r.weight", root}}, aggregator);
 			});
-	for (const std::string norm : {"right", "none"})
-		expect_equal({{"weight", turned}, {"bias", bias}},
-			{{"gnnrun.library", "dgl"}, {"gnnrun.norm", norm}}, both_orders,
-			[&](const Graph &g, const Matrix &h) {
-				return check::sage(g, h, {{"lin_l.weight", rel},
-					{"lin_l.bias", bias}}, norm == "right" ? "mean" : "sum");
-			});
+	for (const std::string norm : {"both", "right", "left", "none"})
+		for (const uint64_t dim_out : {4u, 9u}) {
+			const Layer w = {{"weight", tensor({6, dim_out})},
+				{"bias", tensor({dim_out})}};
+			expect_equal(w, {{"gnnrun.library", "dgl"}, {"gnnrun.norm", norm}},
+				both_orders, [&](const Graph &g, const Matrix &h) {
+					return check::gcn_dgl(g, h, w, norm);
+				});
+		}
 }
 
 TEST_F(Against, GatOfOlderPyg)

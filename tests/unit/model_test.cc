@@ -155,15 +155,15 @@ TEST_F(ModelTest, NormsOfDgl)
 {
 	const Layer plain = {{"layers.0.weight", zeros({6, 4})}, {"layers.0.bias", zeros({4})}};
 
-	for (const char *norm : {"right", "none"})
-		EXPECT_FALSE(gnn_model_conv(load(plain, {{"gnnrun.library", "dgl"},
-			{"gnnrun.norm", norm}}).get(), 0)->own_counts);
+	for (const char *norm : {"both", "right", "left", "none"}) {
+		const check::Model m = load(plain, {{"gnnrun.library", "dgl"},
+			{"gnnrun.norm", norm}});
+		const gnn_conv *c = gnn_model_conv(m.get(), 0);
+		EXPECT_FALSE(c->own_counts);
+		EXPECT_EQ(gnn_conv_needs_out_degrees(c), norm[0] == 'b' || norm[0] == 'l');
+	}
 	EXPECT_TRUE(gnn_model_conv(load(plain, {{"gnnrun.library", "dgl"}},
 		{"norm=right", "self_loops=replace"}).get(), 0)->own_counts);
-	expect_refused("gnnrun.norm=both (default) is not supported", plain,
-		{{"gnnrun.library", "dgl"}});
-	expect_refused("gnnrun.norm=left (__metadata__) is not supported", plain,
-		{{"gnnrun.library", "dgl"}, {"gnnrun.norm", "left"}});
 	expect_refused("gnnrun.norm=both (__metadata__) is not supported for gcn of pyg", plain,
 		{{"gnnrun.library", "pyg"}, {"gnnrun.norm", "both"}});
 }
