@@ -1,0 +1,72 @@
+/*
+ * tier/control.h - the state machine of all vertices: where each row is, who goes, who is done.
+ *
+ * Flow     edge batches (topology alone) -> [control] -> tier programs
+ * Owns     8 bytes a vertex, 25 bytes a slot, the eviction orders, the pages of the spill
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    GNN_EOS memory, stores below the smallest legal size
+ *
+ * A vertex is NOT_STARTED, RESIDENT in the top or the host store, EVICTED to a record of the spill,
+ * or COMPLETED: one 32-bit place says which and where, and beside it stands the number of messages
+ * to come. Each vertex also has one own event, possibly empty, when its own row comes, so that
+ * vertices without edges complete too. No row is looked at: the machine can run alone.
+ */
+#ifndef GNN_TIER_CONTROL_H
+#define GNN_TIER_CONTROL_H
+
+#include "tier/evict.h"
+#include "tier/inlists.h"
+#include "tier/tier_program.h"
+
+struct gnn_control_opts {
+	uint64_t vertices;
+	const uint32_t *in;            /* (V) listed in-degrees */
+	const uint32_t *loops;         /* (V) listed self-loops, or NULL: none */
+	bool     drop_loops;           /* they are no messages */
+	bool     carry;                /* rows of in-degree GNN_HUB_DEGREE and more take two slots */
+	bool     strip_own;            /* own entries are events only: left out of the batches */
+	bool     keep_own;             /* list own rows: GNN_MOVE_OWN */
+	const struct gnn_inlists *inlists; /* for policies that ask for the next use */
+	uint64_t epoch_rows;           /* source rows of a chunk */
+	uint32_t top_slots;
+	uint32_t host_slots;           /* 0: the spill is below the top */
+	uint32_t pin_slots;            /* of the top, for the vertices of highest in-degree */
+	enum gnn_evict_policy policy;
+	uint64_t seed;
+	uint32_t page_records;         /* of the spill */
+	uint32_t streams_max;          /* pages of the spill that may be open at once */
+};
+
+struct gnn_control_stats {
+	uint64_t evictions, reloads;      /* vertices that left the top, that came back */
+	uint64_t spilled_rows, reloaded_rows; /* to and from the spill */
+	uint64_t admitted, graduated;     /* vertices */
+	uint64_t messages, pinned_messages;
+	uint64_t pairs;                   /* (work item, destination) */
+	uint64_t pinned;                  /* vertices */
+	uint64_t top_rows, host_rows, spill_rows; /* in use now */
+	uint64_t pages;                   /* of the spill, ever in use */
+};
+
+struct gnn_control;
+
+GNN_BEGIN_DECLS
+
+int  gnn_control_create (struct gnn_control **out, const struct gnn_control_opts *o);
+/*
+ * One work item: the batch of source rows [first_row, first_row + rows), with an own entry for each
+ * of them in this item or another of the chunk. The program is valid until it is cleared.
+ */
+int  gnn_control_step   (struct gnn_control *c, gnn_vid first_row, uint64_t rows,
+	const struct gnn_edge_batch *b, struct gnn_tier_program *p);
+void gnn_control_stats  (const struct gnn_control *c, struct gnn_control_stats *out);
+int  gnn_control_end    (const struct gnn_control *c); /* asserts that all is completed */
+void gnn_control_destroy(struct gnn_control *c); /* NULL is fine */
+
+uint64_t gnn_control_bytes(const struct gnn_control_opts *o); /* memory that create takes */
+uint32_t gnn_control_slots_min(const struct gnn_control_opts *o); /* smallest legal top */
+
+GNN_END_DECLS
+
+#endif

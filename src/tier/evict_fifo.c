@@ -1,0 +1,35 @@
+/* tier/evict_fifo.c - the row that came first goes, however often it was used: one list. */
+#include "tier/evict.h"
+
+static int init(struct gnn_evict *e, const struct gnn_evict_opts *o)
+{
+	return gnn_buckets_init(&e->buckets, o->slots, 1);
+}
+
+static void insert(struct gnn_evict *e, uint32_t slot, const struct gnn_evict_row *r)
+{
+	(void)r;
+	gnn_buckets_insert(&e->buckets, slot, 0);
+}
+
+static void touch(struct gnn_evict *e, uint32_t slot, const struct gnn_evict_row *r)
+{
+	(void)e;
+	(void)slot;
+	(void)r;
+}
+
+static uint32_t victim(struct gnn_evict *e)
+{
+	return gnn_buckets_lowest(&e->buckets);
+}
+
+const struct gnn_evict_ops gnn_evict_fifo = {
+	.name = "fifo",
+	.help = "that came first",
+	.init = init,
+	.insert = insert,
+	.touch = touch,
+	.remove = gnn_evict_drop,
+	.victim = victim,
+};

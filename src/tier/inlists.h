@@ -1,0 +1,50 @@
+/*
+ * tier/inlists.h - the sources of every vertex in order, in memory: when it is used next.
+ *
+ * Flow     store (in-lists) -> [inlists] -> control
+ * Owns     8 bytes a vertex, 4 or 8 bytes an edge, when loaded
+ * Lends    nothing
+ * Thread   constant once loaded
+ * Fails    GNN_EOS memory; GNN_EDATA, GNN_EIO of the store
+ *
+ * Messages come in source order, and an in-list ascends: the next source of a vertex that had n
+ * messages stands at n. No search is needed.
+ */
+#ifndef GNN_TIER_INLISTS_H
+#define GNN_TIER_INLISTS_H
+
+#include "io/store.h"
+
+struct gnn_inlists {
+	const uint64_t *offset;    /* (V + 1) */
+	const uint32_t *narrow;    /* (E) one of the two */
+	const uint64_t *wide;
+	uint64_t        read_bytes;
+	void           *owned_[2];
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_inlists_load(struct gnn_inlists *l, const struct gnn_store *s);
+void gnn_inlists_fini(struct gnn_inlists *l); /* zeroed is fine */
+uint64_t gnn_inlists_bytes(const struct gnn_store *s);
+
+GNN_END_DECLS
+
+/*
+ * The source of v's next message after `received` of them; `loops` listed self-loops of v are no
+ * messages. One more must be to come.
+ */
+static inline gnn_vid gnn_inlists_next(const struct gnn_inlists *l, gnn_vid v, uint64_t received,
+	uint64_t loops)
+{
+	uint64_t i = l->offset[v] + received;
+	gnn_vid u = l->narrow != NULL ? l->narrow[i] : l->wide[i];
+
+	if (loops == 0 || u < v)
+		return u;
+	i += loops; /* they stand in front of here, or here */
+	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
+}
+
+#endif
