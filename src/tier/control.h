@@ -2,15 +2,15 @@
  * tier/control.h - the state machine of all vertices: where each row is, who goes, who is done.
  *
  * Flow     edge batches (topology alone) -> [control] -> tier programs
- * Owns     8 bytes a vertex, 25 bytes a slot, the eviction orders, the pages of the spill
+ * Owns     8 bytes a vertex, 25 a slot, the eviction orders, the pages of the spill
  * Lends    nothing
  * Thread   one caller
  * Fails    GNN_EOS memory, stores below the smallest legal size
  *
- * A vertex is NOT_STARTED, RESIDENT in the top or the host store, EVICTED to a record of the spill,
- * or COMPLETED: one 32-bit place says which and where, and beside it stands the number of messages
- * to come. Each vertex also has one own event, possibly empty, when its own row comes, so that
- * vertices without edges complete too. No row is looked at: the machine can run alone.
+ * A vertex is NOT_STARTED, RESIDENT in the top or the host store, EVICTED to a record of the
+ * spill, or COMPLETED: one 32-bit place says which and where, and beside it stands the number of
+ * messages to come. Each vertex also has one own event, possibly empty, when its own row comes, so
+ * that vertices without edges complete too. No row is looked at: the machine can run alone.
  */
 #ifndef GNN_TIER_CONTROL_H
 #define GNN_TIER_CONTROL_H
@@ -24,9 +24,9 @@ struct gnn_control_opts {
 	const uint32_t *in;            /* (V) listed in-degrees */
 	const uint32_t *loops;         /* (V) listed self-loops, or NULL: none */
 	bool     drop_loops;           /* they are no messages */
-	bool     carry;                /* rows of in-degree GNN_HUB_DEGREE and more take two slots */
+	bool     carry;                /* from in-degree GNN_HUB_DEGREE on: two slots */
 	bool     strip_own;            /* own entries are events only: left out of the batches */
-	bool     keep_own;             /* list own rows: GNN_MOVE_OWN */
+	bool     keep_own;             /* own rows are listed: GNN_MOVE_OWN */
 	const struct gnn_inlists *inlists; /* for policies that ask for the next use */
 	uint64_t epoch_rows;           /* source rows of a chunk */
 	uint32_t top_slots;

@@ -1,7 +1,7 @@
 /*
  * tier/control_parts.h - the state machine from the inside.
  *
- * Flow     control, control_step -> [control_parts]
+ * Flow     control_create, control_step -> [control_parts]
  * Owns     nothing
  * Lends    nothing
  * Thread   one caller

@@ -392,10 +392,12 @@ TEST_P(TierControlTest, BeladyReloadsLeast)
 		const Graph g = random_graph(200 + seed * 10, 1500 + seed * 40, local, seed,
 			seed % 2 == 0);
 		for (uint32_t top : {3u, 10u, 40u, 90u, 150u}) {
-			Setting other = setting(policy(), top), best = setting(GNN_EVICT_BELADY, top);
+			Setting other = setting(policy(), top);
+			Setting best = setting(GNN_EVICT_BELADY, top);
 
 			other.carry = best.carry = false;
-			EXPECT_LE(simulate(g, best).stats.reloads, simulate(g, other).stats.reloads)
+			EXPECT_LE(simulate(g, best).stats.reloads,
+				simulate(g, other).stats.reloads)
 				<< "seed " << seed << " top " << top;
 		}
 	}

@@ -1,4 +1,4 @@
-/* tier/control.c - see control.h. */
+/* tier/control_create.c - the state machine before and after its steps; see control.h. */
 #include "tier/control_parts.h"
 
 #include "base/mem.h"

@@ -1,0 +1,153 @@
+// Rows pushed in any order come back by id, from memory and from the file; damage is seen.
+#include "base/fault.h"
+#include "base/mem.h"
+#include "io/runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace {
+
+struct Case {
+	uint64_t ids, row_bytes, range_rows, memory;
+};
+
+struct RunsTest : ::testing::TestWithParam<Case> {
+	std::string path = ::testing::TempDir() + "runs_test_" + std::to_string(getpid());
+	struct gnn_runs *runs = nullptr;
+	struct gnn_runs_reader *reader = nullptr;
+
+	struct gnn_runs_opts opts(const Case &c) const
+	{
+		struct gnn_runs_opts o = {};
+
+		o.path = path.c_str();
+		o.ids = c.ids;
+		o.row_bytes = c.row_bytes;
+		o.range_rows = c.range_rows;
+		o.memory_bytes = c.memory;
+		return o;
+	}
+	static char byte_of(uint64_t id, uint64_t k)
+	{
+		return static_cast<char>(id * 131 + k * 7 + (id >> 8));
+	}
+	int write(const Case &c)
+	{
+		const struct gnn_runs_opts o = opts(c);
+		std::vector<uint64_t> ids(c.ids);
+		std::mt19937_64 random(c.ids);
+		int rc = gnn_runs_create(&runs, &o);
+
+		std::iota(ids.begin(), ids.end(), uint64_t{0});
+		std::shuffle(ids.begin(), ids.end(), random);
+		for (uint64_t i = 0; i < c.ids && rc == GNN_OK;) {
+			const uint64_t n = std::min<uint64_t>(random() % 300 + 1, c.ids - i);
+			std::vector<char> rows(n * c.row_bytes);
+
+			for (uint64_t r = 0; r < n; r++)
+				for (uint64_t k = 0; k < c.row_bytes; k++)
+					rows[r * c.row_bytes + k] = byte_of(ids[i + r], k);
+			rc = gnn_runs_push(runs, ids.data() + i, 0, rows.data(), n);
+			i += n;
+		}
+		return rc == GNN_OK ? gnn_runs_end(runs) : rc;
+	}
+	int read(const Case &c, uint32_t lent)
+	{
+		struct gnn_runs_range range;
+		uint64_t seen = 0;
+		int rc = gnn_runs_reader_open(&reader, runs, lent);
+
+		while (rc == GNN_OK && (rc = gnn_runs_reader_next(reader, &range)) == GNN_OK) {
+			EXPECT_EQ(range.first, seen);
+			for (uint64_t i = 0; i < range.rows * c.row_bytes; i++)
+				if (static_cast<const char *>(range.data)[i] !=
+					byte_of(seen + i / c.row_bytes, i % c.row_bytes)) {
+					ADD_FAILURE() << "byte " << i << " of " << range.first;
+					break;
+				}
+			seen += range.rows;
+		}
+		if (rc == GNN_EOF) {
+			EXPECT_EQ(seen, c.ids);
+		}
+		gnn_runs_reader_close(reader);
+		reader = nullptr;
+		return rc;
+	}
+	void TearDown() override
+	{
+		gnn_runs_destroy(runs);
+		gnn_fault_clear();
+		for (const auto &e : std::filesystem::directory_iterator(::testing::TempDir()))
+			EXPECT_EQ(e.path().string().find(path), std::string::npos) << e.path();
+	}
+};
+
+TEST_P(RunsTest, RowsComeBackInOrder)
+{
+	const Case c = GetParam();
+
+	ASSERT_EQ(write(c), GNN_OK) << gnn_err_text();
+	EXPECT_EQ(gnn_runs_written_bytes(runs) > 0, c.memory / (c.row_bytes + 16) < c.ids);
+	EXPECT_EQ(read(c, 1), GNN_EOF) << gnn_err_text();
+	EXPECT_EQ(read(c, 3), GNN_EOF) << gnn_err_text(); // again: nothing is used up
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, RunsTest, ::testing::Values(
+	Case{0, 4, 256, 1 << 20}, Case{1, 4, 256, 1 << 20}, Case{1000, 512, 256, 1 << 20},
+	Case{1000, 512, 256, 100 << 10}, Case{1000, 4, 1, 8 << 10}, Case{5000, 100, 256, 64 << 10},
+	Case{5000, 4100, 512, 1 << 20}, Case{3000, 12, 100000, 4 << 10}));
+
+const Case ON_FILE = {4000, 256, 256, 128 << 10};
+
+TEST_F(RunsTest, DamageIsSeen)
+{
+	for (const char *spec : {"read:flip@1", "read:flip@4", "read:flip@30", "write:flip@2",
+		"write:flip@7"}) {
+		ASSERT_EQ(gnn_fault_parse(spec), GNN_OK);
+		ASSERT_EQ(write(ON_FILE), GNN_OK) << spec << gnn_err_text();
+		EXPECT_EQ(read(ON_FILE, 2), GNN_EDATA) << spec;
+		EXPECT_NE(std::string(gnn_err_text()).find(path), std::string::npos)
+			<< gnn_err_text();
+		gnn_runs_destroy(runs);
+		runs = nullptr;
+	}
+}
+
+TEST_F(RunsTest, FullDiskAndReadErrorsAreSaid)
+{
+	ASSERT_EQ(gnn_fault_parse("write:enospc@5"), GNN_OK);
+	EXPECT_EQ(write(ON_FILE), GNN_EIO);
+	EXPECT_NE(std::string(gnn_err_text()).find("free"), std::string::npos) << gnn_err_text();
+	gnn_runs_destroy(runs);
+	runs = nullptr;
+	ASSERT_EQ(gnn_fault_parse("read:eio@9"), GNN_OK);
+	ASSERT_EQ(write(ON_FILE), GNN_OK);
+	EXPECT_EQ(read(ON_FILE, 2), GNN_EIO);
+}
+
+TEST_F(RunsTest, EveryAllocationMayFail)
+{
+	for (int n = 1; n < 400; n++) {
+		ASSERT_EQ(gnn_fault_parse(("alloc:fail@" + std::to_string(n)).c_str()), GNN_OK);
+		int rc = write(ON_FILE);
+
+		if (rc == GNN_OK)
+			rc = read(ON_FILE, 2);
+		gnn_runs_destroy(runs);
+		runs = nullptr;
+		if (rc == GNN_EOF)
+			return;
+		ASSERT_EQ(rc, GNN_EOS) << n;
+	}
+	FAIL() << "never whole";
+}
+
+} // namespace
