@@ -3,7 +3,7 @@
 build_packages=(
 	build-essential cmake ninja-build pkg-config
 	libhdf5-dev liburing-dev libopenblas-openmp-dev libyaml-dev libcjson-dev libxxhash-dev
-	zlib1g-dev libhwloc-dev
+	zlib1g-dev libhwloc-dev libopenmpi-dev openmpi-bin
 )
 test_packages=(git libgtest-dev python3 python3-numpy python3-scipy python3-h5py)
 cmake_wanted=3.25

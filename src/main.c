@@ -12,12 +12,12 @@
 #include "base/progress.h"
 #include "base/trace.h"
 #include "cmd/cmd.h"
+#include "mpi/comm.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
-#include <stdlib.h>
 
 /* In the order of gnn_command_id. */
 static const struct gnn_command commands[GNN_CMD_COUNT] = {
@@ -51,22 +51,13 @@ static void occupy_standard_descriptors(void)
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Launchers say how many tasks they started; several of this build would write one output. */
-static int refuse_lone_ranks(const struct gnn_config *c)
+/* Commands that do not divide their work run as one task. */
+static int check_ranks(const struct gnn_comm *comm, const struct gnn_command *command)
 {
-	static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
-		"PMI_SIZE"};
-
-	for (size_t i = 0; i < GNN_COUNT_OF(names) && !c->allow_singleton; i++) {
-		const char *tasks = getenv(names[i]);
-
-		if (tasks != NULL && strtol(tasks, NULL, 10) > 1)
-			return gnn_err(GNN_ECONFIG,
-				"%s: %s tasks were started, but this program sees itself alone; "
-				"start one task, or give --allow-singleton to let each run on its "
-				"own", names[i], tasks);
-	}
-	return GNN_OK;
+	if (gnn_comm_size(comm) == 1)
+		return GNN_OK;
+	return gnn_err(GNN_ECONFIG, "%s runs as one task, not as %u ranks", command->name,
+		gnn_comm_size(comm));
 }
 
 /* Puts numbers in the place of "auto", and makes them hold. */
@@ -126,15 +117,19 @@ static int first_of(int rc, int (*finish)(void))
 	return gnn_err_restore(&first);
 }
 
-static int run_command(struct gnn_config *c)
+static int run_command(struct gnn_config *c, bool *said)
 {
 	const struct gnn_command *command = &commands[c->command];
 	uint64_t start = gnn_clock_ns(), span;
+	struct gnn_comm *comm = NULL;
 	int rc = GNN_OK;
 
 	gnn_log_set_level((enum gnn_log_level)c->log_level);
 	gnn_progress_enable(c->progress != GNN_OPT_OFF);
-	GNN_TRY(refuse_lone_ranks(c));
+	GNN_TRY(gnn_comm_start(&comm, &(struct gnn_comm_opts){
+		.peer_timeout_s = (uint32_t)c->peer_timeout,
+		.allow_singleton = c->allow_singleton}));
+	GNN_TRY(check_ranks(comm, command));
 	take_share_of_machine(c);
 	GNN_TRY(gnn_fault_parse(c->faults));
 	if (c->metrics != NULL)
@@ -148,10 +143,12 @@ static int run_command(struct gnn_config *c)
 	report_end(rc, gnn_clock_s_since(start));
 out:
 	rc = first_of(rc, gnn_trace_close);
-	return first_of(rc, gnn_metrics_close);
+	rc = first_of(rc, gnn_metrics_close);
+	rc = first_of(rc, gnn_out_finish); /* before the ranks part */
+	return gnn_comm_end(&comm, rc, said);
 }
 
-static int run(struct gnn_config *c)
+static int run(struct gnn_config *c, bool *said)
 {
 	if (c->dump_options)
 		gnn_help_markdown(commands);
@@ -162,13 +159,14 @@ static int run(struct gnn_config *c)
 	else if (c->print_config)
 		gnn_config_print(c, commands);
 	else
-		return run_command(c);
+		return run_command(c, said);
 	return GNN_OK;
 }
 
 int main(int argc, char **argv)
 {
 	struct gnn_config c;
+	bool said = false;
 	int rc;
 
 	occupy_standard_descriptors();
@@ -177,9 +175,9 @@ int main(int argc, char **argv)
 	gnn_json_use_budget();
 	rc = gnn_cmdline_read(&c, commands, argc, argv);
 	if (rc >= 0)
-		rc = run(&c);
+		rc = run(&c, &said);
 	rc = first_of(rc, gnn_out_finish);
-	if (rc < 0)
+	if (rc < 0 && !said)
 		gnn_log_failure(gnn_err_text());
 	gnn_config_fini(&c);
 	return rc < 0 ? -rc : 0;

@@ -254,11 +254,14 @@ def check_listed(t):
 
 def check_alone(t):
     """Every header compiles by itself, as C and as C++."""
+    mpi = subprocess.run(["pkg-config", "--cflags", "ompi-c"], capture_output=True, text=True,
+                         check=False).stdout.split()
+
     def compile_one(job):
         name, compiler, language, standard = job
         r = subprocess.run(
             [compiler, "-x", language, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
-             "-Werror", "-D_GNU_SOURCE", "-Isrc", "-I.", "-include", name, "/dev/null"],
+             "-Werror", "-D_GNU_SOURCE", "-Isrc", "-I.", *mpi, "-include", name, "/dev/null"],
             cwd=t.root, capture_output=True, text=True, check=False)
         return name, language, r
     jobs = [(n, *how) for n in t.code if n.endswith(".h")

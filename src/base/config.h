@@ -70,6 +70,7 @@ struct gnn_config {
 	int         log_level;    /* enum gnn_log_level */
 	bool        json;
 	bool        allow_singleton;
+	uint64_t    peer_timeout; /* seconds */
 	const char *config_path;
 	bool        print_config, help, version, dump_options;
 	const char *faults;

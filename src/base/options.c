@@ -227,6 +227,9 @@ static const struct gnn_option options[] = {
 		.choices = verify_choices, .help = "Compare checksums of what is read"},
 	{ROW("seed", COUNT, MACHINE, ALL), FIELD(seed), .preset = "0", .wanted = "N",
 		.help = "Seed of everything random"},
+	{ROW("peer-timeout", COUNT, MACHINE, ALL), FIELD(peer_timeout), .preset = "60", .min = 1,
+		.max = 86400, .wanted = "SECONDS",
+		.help = "A rank that others have not heard of for so long has failed"},
 	{ROW("allow-singleton", FLAG, MACHINE, ALL), FIELD(allow_singleton), .preset = "off",
 		.help = "Run although the launcher started several tasks"},
 

@@ -4,6 +4,8 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(ZLIB REQUIRED)
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI REQUIRED COMPONENTS C)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing>=2.1)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash>=0.8)
@@ -42,8 +44,9 @@ function(gnn_print_table)
 	endif()
 	message(STATUS "gnnrun ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
 	foreach(row
-		"CUDA|${cuda}" "OpenMP|found ${OpenMP_C_VERSION}" "OpenBLAS|found ${BLAS_VERSION}"
-		"HDF5|found ${HDF5_VERSION}" "liburing|found ${URING_VERSION}"
+		"CUDA|${cuda}" "MPI|found ${MPI_C_VERSION}" "OpenMP|found ${OpenMP_C_VERSION}"
+		"OpenBLAS|found ${BLAS_VERSION}" "HDF5|found ${HDF5_VERSION}"
+		"liburing|found ${URING_VERSION}"
 		"libyaml|found ${YAML_VERSION}" "cJSON|found ${CJSON_VERSION}"
 		"xxHash|found ${XXHASH_VERSION}" "zlib|found ${ZLIB_VERSION_STRING}"
 		"hwloc|found ${HWLOC_VERSION}" "Google Test|${gtest}"

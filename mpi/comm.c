@@ -1,0 +1,214 @@
+/* mpi/comm.c - see comm.h: the calls in terms of a transport's requests. */
+#include "mpi/comm.h"
+
+#include "base/machine.h"
+#include "base/mem.h"
+#include "mpi/comm_ops.h"
+#include "mpi/launch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int gnn_comm_start(struct gnn_comm **out, const struct gnn_comm_opts *o)
+{
+	struct gnn_launch launch;
+
+	*out = NULL;
+	gnn_launch_read(&launch);
+	if (o->allow_singleton || !launch.speaks_mpi) {
+		if (launch.tasks > 1 && !o->allow_singleton)
+			return gnn_launch_refuse(&launch);
+		return gnn_comm_self_start(out);
+	}
+	return gnn_comm_mpi_start(out, o);
+}
+
+void gnn_comm_describe(struct gnn_comm_rank *me)
+{
+	*me = (struct gnn_comm_rank){.local_size = 1, .cores = gnn_machine_cores()};
+	if (gethostname(me->host, sizeof(me->host) - 1) != 0)
+		memcpy(me->host, "unknown", sizeof("unknown"));
+}
+
+int gnn_comm_end(struct gnn_comm **c, int rc, bool *said)
+{
+	struct gnn_comm *mine = *c;
+
+	*c = NULL;
+	*said = false;
+	return mine != NULL ? mine->ops->end(mine, rc, said) : rc;
+}
+
+uint32_t gnn_comm_rank(const struct gnn_comm *c)
+{
+	return c != NULL ? c->rank : 0;
+}
+
+uint32_t gnn_comm_size(const struct gnn_comm *c)
+{
+	return c != NULL ? c->size : 1;
+}
+
+const struct gnn_comm_rank *gnn_comm_ranks(const struct gnn_comm *c)
+{
+	return c->ranks;
+}
+
+void gnn_comm_phase(struct gnn_comm *c, const char *phase)
+{
+	if (c != NULL)
+		c->ops->phase(c, phase);
+}
+
+static int post(struct gnn_comm *c, const struct gnn_comm_request *want,
+	struct gnn_comm_request **out)
+{
+	struct gnn_comm_request *r;
+	int rc;
+
+	*out = NULL;
+	GNN_ASSERT(want->peer < c->size);
+	GNN_NEW(r, GNN_MEM_MISC);
+	*r = *want;
+	c->ops->post(c, r);
+	*out = r;
+out:
+	return rc;
+}
+
+int gnn_comm_wait(struct gnn_comm *c, struct gnn_comm_request **r)
+{
+	struct gnn_comm_request *mine = *r;
+
+	*r = NULL;
+	return mine != NULL ? c->ops->wait(c, mine) : GNN_OK;
+}
+
+static int collective(struct gnn_comm *c, const struct gnn_comm_request *want)
+{
+	struct gnn_comm_request *r;
+	int rc;
+
+	GNN_TRY(post(c, want, &r));
+	GNN_TRY(gnn_comm_wait(c, &r));
+out:
+	return rc;
+}
+
+int gnn_comm_agree(struct gnn_comm *c, int rc)
+{
+	if (gnn_comm_size(c) == 1)
+		return rc;
+	if (rc < 0) {
+		c->ops->fail(c, rc);
+		return rc;
+	}
+	return collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_BARRIER});
+}
+
+int gnn_comm_gather(struct gnn_comm *c, const void *mine, uint64_t bytes, void *all)
+{
+	if (gnn_comm_size(c) == 1) {
+		memcpy(all, mine, bytes);
+		return GNN_OK;
+	}
+	return collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_GATHER, .from = mine,
+		.to = all, .bytes = bytes});
+}
+
+int gnn_comm_broadcast(struct gnn_comm *c, uint32_t root, void *data, uint64_t bytes)
+{
+	if (gnn_comm_size(c) == 1)
+		return GNN_OK;
+	return collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_BROADCAST, .to = data,
+		.from = data, .bytes = bytes, .peer = root});
+}
+
+static uint64_t combine_u64(enum gnn_reduce how, uint64_t a, uint64_t b)
+{
+	if (how == GNN_REDUCE_SUM)
+		return a + b;
+	return how == GNN_REDUCE_MIN ? gnn_min_u64(a, b) : gnn_max_u64(a, b);
+}
+
+static double combine_f64(enum gnn_reduce how, double a, double b)
+{
+	if (how == GNN_REDUCE_SUM)
+		return a + b;
+	return (how == GNN_REDUCE_MIN) == (b < a) ? b : a;
+}
+
+int gnn_comm_reduce_u64(struct gnn_comm *c, enum gnn_reduce how, uint64_t *value, uint32_t count)
+{
+	uint64_t *all = NULL;
+	int rc = GNN_OK;
+
+	if (gnn_comm_size(c) == 1)
+		return GNN_OK;
+	GNN_NEW_ARRAY(all, (uint64_t)c->size * count, GNN_MEM_MISC);
+	GNN_TRY(gnn_comm_gather(c, value, count * sizeof(*value), all));
+	for (uint32_t i = 0; i < count; i++) {
+		value[i] = all[i];
+		for (uint32_t r = 1; r < c->size; r++)
+			value[i] = combine_u64(how, value[i], all[(uint64_t)r * count + i]);
+	}
+out:
+	gnn_comm_keep(c, all);
+	return rc;
+}
+
+int gnn_comm_reduce_f64(struct gnn_comm *c, enum gnn_reduce how, double *value, uint32_t count)
+{
+	double *all = NULL;
+	int rc = GNN_OK;
+
+	if (gnn_comm_size(c) == 1)
+		return GNN_OK;
+	GNN_NEW_ARRAY(all, (uint64_t)c->size * count, GNN_MEM_MISC);
+	GNN_TRY(gnn_comm_gather(c, value, count * sizeof(*value), all));
+	for (uint32_t i = 0; i < count; i++) {
+		value[i] = all[i];
+		for (uint32_t r = 1; r < c->size; r++)
+			value[i] = combine_f64(how, value[i], all[(uint64_t)r * count + i]);
+	}
+out:
+	gnn_comm_keep(c, all);
+	return rc;
+}
+
+int gnn_comm_send(struct gnn_comm *c, uint32_t to, uint32_t tag, const void *data,
+	uint64_t bytes, struct gnn_comm_request **out)
+{
+	return post(c, &(struct gnn_comm_request){.kind = GNN_COMM_SEND, .from = data,
+		.bytes = bytes, .peer = to, .tag = tag}, out);
+}
+
+int gnn_comm_recv(struct gnn_comm *c, uint32_t from, uint32_t tag, void *data, uint64_t bytes,
+	struct gnn_comm_request **out)
+{
+	return post(c, &(struct gnn_comm_request){.kind = GNN_COMM_RECV, .to = data,
+		.bytes = bytes, .peer = from, .tag = tag}, out);
+}
+
+bool gnn_comm_failed(struct gnn_comm *c)
+{
+	return c != NULL && c->ops->failed(c);
+}
+
+void gnn_comm_keep(struct gnn_comm *c, void *block)
+{
+	void *list = NULL;
+
+	if (block == NULL)
+		return;
+	if (!gnn_comm_failed(c)) {
+		gnn_mem_free(block);
+		return;
+	}
+	list = c->kept;
+	/* Without memory for the list the block stays for good: the process is about to end. */
+	if (gnn_mem_resize(&list, c->kept_count + 1, sizeof(*c->kept), GNN_MEM_MISC) < 0)
+		return;
+	c->kept = list;
+	c->kept[c->kept_count++] = block;
+}
