@@ -2,7 +2,7 @@
  * cuda/aggregate.cu - message rows combined into the states of their destinations.
  *
  *   SUM      s = s + m           with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
- *   MAX      s = max(s, m)           NaN wins
+ *   MAX      s = max(s, w m)         NaN wins; w of the entry where there are weights
  *   SOFTMAX  s = fmaf(w, m, s)       w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *
  * message (rows, pitch), state (slots, pitch), entries of a group in source order. A team of lanes,
@@ -162,17 +162,25 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 
 	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
 		columns<LANE> m[AHEAD];
+		float w[AHEAD];
 
 #pragma unroll
-		for (int i = 0; i < AHEAD; i++)
-			m[i] = load<LANE>(row_of(a, e + i < end ? b.src[e + i] : 0) + column,
-				inside && e + i < end);
+		for (int i = 0; i < AHEAD; i++) {
+			const bool there = e + i < end;
+
+			m[i] = load<LANE>(row_of(a, there ? b.src[e + i] : 0) + column,
+				inside && there);
+			w[i] = there && b.weight != nullptr ? b.weight[e + i] : 1.0f;
+		}
 #pragma unroll
 		for (int i = 0; i < AHEAD; i++)
 #pragma unroll
-			for (int k = 0; k < LANE; k++)
-				if (e + i < end && (m[i].v[k] > s.v[k] || m[i].v[k] != m[i].v[k]))
-					s.v[k] = m[i].v[k];
+			for (int k = 0; k < LANE; k++) {
+				const float x = w[i] * m[i].v[k];
+
+				if (e + i < end && (x > s.v[k] || x != x))
+					s.v[k] = x;
+			}
 	}
 	store<LANE>(s_row, s, inside);
 }
@@ -249,7 +257,7 @@ extern "C" int gnn_cuda_run_aggregate(const struct gnn_aggregate_args *a, void *
 		gnn_aligned16(a->own, a->own_pitch * f) &&
 		(a->carry == NULL || gnn_aligned16(a->carry, a->carry_pitch * f));
 
-	GNN_ASSERT(a->combine == GNN_COMBINE_SUM || a->batch.weight == NULL);
+	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || a->batch.weight == NULL);
 	if (a->batch.group_count == 0 || a->width == 0)
 		return GNN_OK;
 	return wide ? launch_aggregate<4>(a, (cudaStream_t)stream)

@@ -20,8 +20,8 @@ static struct gnn_cuda *cuda_of(struct gnn_backend *b)
 static void free_group(struct gnn_cuda *c)
 {
 	struct gnn_cuda_group *g = &c->group;
-	void *block[] = {g->key[0], g->key[1], g->vertex, g->carry, g->first, g->src, g->head,
-		g->counter, g->scratch};
+	void *block[] = {g->key[0], g->key[1], g->weight[0], g->weight[1], g->vertex, g->carry,
+		g->first, g->src, g->head, g->counter, g->scratch};
 
 	for (uint32_t i = 0; i < GNN_COUNT_OF(block); i++)
 		gnn_cuda_free(&c->device, block[i]);
@@ -198,7 +198,7 @@ static uint32_t bits_of(uint64_t count)
 	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
 }
 
-static int alloc_group(struct gnn_cuda *c)
+static int alloc_group(struct gnn_cuda *c, bool weighted)
 {
 	struct gnn_cuda_group *g = &c->group;
 	struct {
@@ -209,10 +209,12 @@ static int alloc_group(struct gnn_cuda *c)
 		{(void **)&g->vertex, g->entries * 8}, {(void **)&g->carry, g->entries * 8},
 		{(void **)&g->first, (g->entries + 1) * 8}, {(void **)&g->src, g->entries * 4},
 		{(void **)&g->head, g->entries}, {(void **)&g->counter, 16},
+		{(void **)&g->weight[0], g->entries * 4}, {(void **)&g->weight[1], g->entries * 4},
 	};
+	const uint32_t count = GNN_COUNT_OF(wanted) - (weighted ? 0 : 2);
 	int rc = GNN_OK;
 
-	for (uint32_t i = 0; i < GNN_COUNT_OF(wanted); i++)
+	for (uint32_t i = 0; i < count; i++)
 		GNN_TRY(gnn_cuda_alloc(&c->device, wanted[i].block, wanted[i].bytes));
 	GNN_TRY(gnn_cuda_group_scratch(g, &g->scratch_bytes));
 	GNN_TRY(gnn_cuda_alloc(&c->device, &g->scratch, g->scratch_bytes));
@@ -232,7 +234,7 @@ static int prepare(struct gnn_backend *b, const struct gnn_graph_info *info)
 		.row_bits = bits_of(info->chunk_rows_max) + 1, .entries = info->entries_max,
 		.hub_bits = info->hub_bits, .hub_rank = info->hub_rank};
 	GNN_ASSERT(c->group.vertex_bits + c->group.row_bits <= 64);
-	return alloc_group(c);
+	return alloc_group(c, info->weighted);
 }
 
 static int group(struct gnn_backend *b, const struct gnn_edge_list *l, struct gnn_edge_batch *out)

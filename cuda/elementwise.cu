@@ -107,13 +107,8 @@ static __global__ void fill_kernel(float *to, float value, uint64_t count)
 
 static __global__ void factors_kernel(gnn_factors_args a)
 {
-	for (uint64_t i = gnn_grid_first(); i < a.rows; i += gnn_grid_stride()) {
-		uint64_t deg = a.degree[i] + (uint64_t)a.own_counts;
-
-		if (a.drop_loops && a.loops != nullptr)
-			deg -= a.loops[i];
-		a.to[i] = gnn_norm_value(a.norm, deg);
-	}
+	for (uint64_t i = gnn_grid_first(); i < a.rows; i += gnn_grid_stride())
+		a.to[i] = gnn_norm_value(a.norm, gnn_factors_deg(&a, i));
 }
 
 template <typename T>

@@ -71,6 +71,7 @@ struct gnn_cuda_group {
 	uint32_t  vertex_bits, row_bits;
 	uint64_t  entries;
 	uint64_t *key[2];     /* (entries) each */
+	float    *weight[2];  /* (entries) each; NULL: no list is weighted */
 	uint64_t *vertex;     /* (entries) of each group */
 	uint64_t *carry;      /* (entries) likewise */
 	uint64_t *first;      /* (entries + 1) */

@@ -4,8 +4,8 @@
  * An entry is one 64-bit word: destination, own flag, row of the chunk. Entries are laid out in
  * source order, own rows in front of their lists, and sorted by CUB's radix sort over the
  * destination's bits alone, which is stable. Entries that are dropped (loops) get the destination
- * V, past all others. Group starts are selected where the destination changes. Deterministic:
- * every place is computed, nothing is claimed by atomics.
+ * V, past all others. Weights move with their entries. Group starts are selected where the
+ * destination changes. Deterministic: every place is computed, nothing is claimed by atomics.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda.h"
@@ -37,8 +37,8 @@ static __device__ __forceinline__ uint64_t neighbor_at(const gnn_edge_list &l, u
 		: ((const uint64_t *)l.neighbors)[i];
 }
 
-static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, uint32_t row_bits,
-	uint64_t vertices, uint32_t *broken)
+static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, float *weight,
+	uint32_t row_bits, uint64_t vertices, uint32_t *broken)
 {
 	for (uint64_t i = gnn_grid_first(); i < l.edge_end - l.edge_begin; i += gnn_grid_stride()) {
 		const uint64_t row = row_of_edge(l.offsets, l.rows, l.edge_begin + i);
@@ -50,10 +50,13 @@ static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, uint32_t row
 		if (v >= vertices || (l.drop_loops && v == l.first_vertex + row))
 			v = vertices;
 		key[i + owns] = (v << row_bits) | row;
+		if (l.weighted)
+			weight[i + owns] = l.weights[i];
 	}
 }
 
-static __global__ void owns_kernel(gnn_edge_list l, uint64_t *key, uint32_t row_bits)
+static __global__ void owns_kernel(gnn_edge_list l, uint64_t *key, float *weight,
+	uint32_t row_bits)
 {
 	for (uint64_t i = gnn_grid_first(); i < l.row_end - l.row_begin; i += gnn_grid_stride()) {
 		const uint64_t row = l.row_begin + i, begin = l.offsets[row];
@@ -61,6 +64,9 @@ static __global__ void owns_kernel(gnn_edge_list l, uint64_t *key, uint32_t row_
 
 		key[edges + i] = ((l.first_vertex + row) << row_bits) |
 			(UINT64_C(1) << (row_bits - 1)) | row;
+		if (l.weighted)
+			weight[edges + i] = l.own_weights == nullptr ? 1.0f
+				: l.own_weights[l.first_vertex + row];
 	}
 }
 
@@ -111,11 +117,28 @@ static int cub_failed(cudaError_t error)
 	return gnn_err(GNN_EOS, "CUDA refuses to group edges: %s", cudaGetErrorString(error));
 }
 
+struct entry_buffers {
+	cub::DoubleBuffer<uint64_t> key;
+	cub::DoubleBuffer<float>    weight;
+	bool                        weighted;
+};
+
 static cudaError_t sort_entries(const struct gnn_cuda_group *g, void *scratch, size_t *bytes,
-	cub::DoubleBuffer<uint64_t> *keys, uint64_t entries, cudaStream_t stream)
+	entry_buffers *b, uint64_t entries, cudaStream_t stream)
 {
-	return cub::DeviceRadixSort::SortKeys(scratch, *bytes, *keys, (int64_t)entries,
-		(int)g->row_bits, (int)(g->row_bits + g->vertex_bits), stream);
+	const int low = (int)g->row_bits, high = (int)(g->row_bits + g->vertex_bits);
+
+	if (!b->weighted)
+		return cub::DeviceRadixSort::SortKeys(scratch, *bytes, b->key, (int64_t)entries,
+			low, high, stream);
+	return cub::DeviceRadixSort::SortPairs(scratch, *bytes, b->key, b->weight,
+		(int64_t)entries, low, high, stream);
+}
+
+static entry_buffers buffers_of(const struct gnn_cuda_group *g, bool weighted)
+{
+	return {cub::DoubleBuffer<uint64_t>(g->key[0], g->key[1]),
+		cub::DoubleBuffer<float>(g->weight[0], g->weight[1]), weighted};
 }
 
 static cudaError_t select_heads(const struct gnn_cuda_group *g, void *scratch, size_t *bytes,
@@ -127,14 +150,17 @@ static cudaError_t select_heads(const struct gnn_cuda_group *g, void *scratch, s
 
 extern "C" int gnn_cuda_group_scratch(const struct gnn_cuda_group *g, uint64_t *bytes)
 {
-	cub::DoubleBuffer<uint64_t> keys(g->key[0], g->key[1]);
-	size_t sort = 0, select = 0;
-	cudaError_t error = sort_entries(g, nullptr, &sort, &keys, g->entries, nullptr);
+	entry_buffers bare = buffers_of(g, false), weighed = buffers_of(g, true);
+	size_t sort = 0, pairs = 0, select = 0;
+	cudaError_t error = sort_entries(g, nullptr, &sort, &bare, g->entries, nullptr);
 
+	if (error == cudaSuccess)
+		error = sort_entries(g, nullptr, &pairs, &weighed, g->entries, nullptr);
 	if (error == cudaSuccess)
 		error = select_heads(g, nullptr, &select, g->entries, nullptr);
 	if (error != cudaSuccess)
 		return cub_failed(error);
+	sort = sort > pairs ? sort : pairs;
 	*bytes = sort > select ? sort : select;
 	return GNN_OK;
 }
@@ -145,30 +171,31 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 	const uint64_t edges = l->edge_end - l->edge_begin;
 	const uint64_t owns = l->own ? l->row_end - l->row_begin : 0, entries = edges + owns;
 	const unsigned grid = gnn_grid(entries, GNN_BLOCK_THREADS);
-	cub::DoubleBuffer<uint64_t> keys(g->key[0], g->key[1]);
+	entry_buffers b = buffers_of(g, l->weighted);
 	cudaStream_t s = (cudaStream_t)stream;
 	size_t bytes = g->scratch_bytes;
 	cudaError_t error;
 
-	GNN_ASSERT(entries <= g->entries);
+	GNN_ASSERT(entries <= g->entries && (!l->weighted || g->weight[0] != NULL));
 	memset(out, 0, sizeof(*out));
 	if (entries == 0)
 		return GNN_OK;
 	if (edges > 0)
-		edges_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(*l, g->key[0], g->row_bits,
-			g->vertices, g->broken);
+		edges_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(*l, g->key[0], g->weight[0],
+			g->row_bits, g->vertices, g->broken);
 	if (owns > 0)
-		owns_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(*l, g->key[0], g->row_bits);
+		owns_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(*l, g->key[0], g->weight[0],
+			g->row_bits);
 	GNN_RET_LAUNCH("grouping");
-	error = sort_entries(g, g->scratch, &bytes, &keys, entries, s);
+	error = sort_entries(g, g->scratch, &bytes, &b, entries, s);
 	if (error != cudaSuccess)
 		return cub_failed(error);
-	decode_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(keys.Current(), entries, g->row_bits,
+	decode_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), entries, g->row_bits,
 		g->vertices, g->src, g->head, g->counter);
 	error = select_heads(g, g->scratch, &bytes, entries, s);
 	if (error != cudaSuccess)
 		return cub_failed(error);
-	groups_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(keys.Current(), g->first, g->vertex,
+	groups_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), g->first, g->vertex,
 		g->carry, g->counter, g->row_bits, g->hub_bits, g->hub_rank);
 	GNN_RET_LAUNCH("grouping");
 	out->group_count = entries < g->vertices ? entries : g->vertices;
@@ -179,5 +206,6 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 	out->carry = g->carry;
 	out->first = g->first;
 	out->src = g->src;
+	out->weight = l->weighted ? b.weight.Current() : NULL;
 	return GNN_OK;
 }

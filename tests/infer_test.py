@@ -30,6 +30,25 @@ def gcn(x, src, dst, p):
     return out + p['bias']
 
 
+def weighted_loops(vertices, src, dst, w):
+    """PyG's add_remaining_self_loops: a loop keeps its weight, the last of several."""
+    loop = np.ones(vertices)
+    for u, v, x in zip(src, dst, w):
+        if u == v:
+            loop[v] = x
+    keep, v = src != dst, np.arange(vertices)
+    return np.r_[src[keep], v], np.r_[dst[keep], v], np.r_[w[keep], loop]
+
+
+def gcn_weighted(x, src, dst, w, p):
+    src, dst, w = weighted_loops(len(x), src, dst, w.astype(np.float64))
+    deg = np.bincount(dst, w, minlength=len(x))
+    c = np.where(deg == 0, 0, np.where(deg == 0, 1, deg) ** -0.5)
+    out = np.zeros((len(x), p['lin.weight'].shape[0]))
+    np.add.at(out, dst, (c[src] * w * c[dst])[:, None] * (x @ p['lin.weight'].T)[src])
+    return out + p['bias']
+
+
 def sage(x, src, dst, p):
     total = np.zeros_like(x)
     np.add.at(total, dst, x[src])
@@ -72,6 +91,12 @@ def shapes(arch, a, b, heads, concat):
                 'nn.2.weight': (b, b)}
     return {'att_dst': (1, heads, b), 'att_src': (1, heads, b),
             'bias': (heads * b if concat else b,), 'lin.weight': (heads * b, a)}
+
+
+def pattern(shape, a, b, m, o):
+    """Small numbers by formula: flat index t -> (((t a + b) mod m) - o) / 10."""
+    t = np.arange(np.prod(shape))
+    return ((((t * a + b) % m) - o) / 10).reshape(shape).astype(np.float32)
 
 
 LAYER = {'gcn': gcn, 'sage': sage, 'gin': gin, 'gat': gat}
@@ -129,12 +154,16 @@ class Infer(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def store(self, features, name='g.h5', edges=None):
+    def store(self, features, name='g.h5', edges=None, weights=None):
         edges = graph(self.V, self.E, 5) if edges is None else edges
         np.save(self.path('edges.npy'), edges)
         np.save(self.path('feat.npy'), features)
+        options = []
+        if weights is not None:
+            np.save(self.path('weight.npy'), weights)
+            options = ['--weights', self.path('weight.npy')]
         run('import', self.path('edges.npy'), self.path(name), '--features',
-            self.path('feat.npy'))
+            self.path('feat.npy'), *options)
         return edges
 
     def infer(self, *options, name='e.h5', store='g.h5'):
@@ -241,6 +270,105 @@ class Infer(unittest.TestCase):
                 want = model.reference(x, *edges)
                 self.assertLess(np.abs(got - want).max() / np.abs(want).max(), 1e-6,
                                 f'{arch} {leaves}')
+
+    def golden(self, weights, expected, tensors, **metadata):
+        """A layer of conv-semantics' small graph, with more loops, against numbers of PyG."""
+        src, dst = [0, 0, 1, 2, 3, 4, 2, 1, 2, 5], [1, 1, 2, 2, 0, 3, 3, 3, 2, 5]
+        count = len(weights)
+        x = pattern((6, 3), 5, 2, 13, 6)
+        self.store(x, edges=np.array([src[:count], dst[:count]]),
+                   weights=np.array(weights, np.float32))
+        write_safetensors(self.path('m.safetensors'),
+                          {f'convs.0.{name}': pattern(shape, 7, 3 + k, 11, 5)
+                           for k, (name, shape) in enumerate(sorted(tensors.items()))},
+                          {f'gnnrun.{k}': v for k, v in metadata.items()})
+        for order in ('transform-first', 'aggregate-first'):
+            if metadata.get('aggregator') == 'max':
+                order = 'auto'
+            got, _ = self.infer('--message-order', order)
+            np.testing.assert_allclose(got, expected, rtol=0, atol=3e-7, err_msg=str(metadata))
+
+    def test_edge_weights_as_in_pyg(self):
+        weights = [.5, .25, 1, 2, .75, 1.5, .3, .6]
+        gcn, conv = {'bias': (2,), 'lin.weight': (2, 3)}, {
+            'lin_rel.bias': (2,), 'lin_rel.weight': (2, 3), 'lin_root.weight': (2, 3)}
+        self.golden(weights, [
+            [-.05720065154, .50095692104], [-.28428571428, .66142857142],
+            [-.50704689617, .70776767593], [-.06279527105, .23251878332], [-.02, .23],
+            [-.1, .31]], gcn)
+        weights += [.7, 3]
+        self.golden(weights, [
+            [-.05720065154, .50095692104], [-.28428571428, .66142857142],
+            [-.46099439621, .67175617966], [-.07235874237, .23930576296], [-.02, .23],
+            [-.1, .31]], gcn)
+        self.golden(weights, [
+            [-.05465558254, .30434405342], [-.09, .69], [-.56428526796, .74458257201],
+            [-.33406788791, .58475805596], [-.2, .5], [-.1, .31]], gcn, self_loops='none')
+        self.golden(weights, [
+            [.135, .3475], [-.3875, .4125], [-1.557, .924], [.049, .505], [-.01, .68],
+            [.27, .03]], conv)
+        self.golden(weights, [
+            [.135, .3475], [-.42875, .34125], [-.84566667, .43466667], [.023, .675],
+            [-.01, .68], [.27, .03]], conv, aggregator='mean')
+        self.golden(weights, [
+            [.135, .3475], [-.425, .345], [-1.032, .669], [-.11, .745], [-.01, .68],
+            [.27, .03]], conv, aggregator='max')
+
+    def test_edge_weights_near_float64_and_equal_bits(self):
+        random = np.random.default_rng(8)
+        x = random.normal(size=(self.V, 24)).astype(np.float32)
+        edges = graph(self.V, self.E, 5)
+        weights = random.uniform(0.1, 2, edges.shape[1]).astype(np.float32)
+        self.store(x, edges=edges, weights=weights)
+        model = Model('gcn', (24, 40), 3)
+        model.write(self.path('m.safetensors'))
+        first, report = self.infer()
+        p = {k: t.astype(np.float64) for k, t in model.layers[0].items()}
+        want = gcn_weighted(x.astype(np.float64), *edges, weights, p)
+        self.assertLess(np.abs(first - want).max() / np.abs(want).max(), 2e-6)
+        for options in (['--chunk-bytes', '1'], ['--threads', '3'], ['--io', 'map']):
+            again, _ = self.infer(*options)
+            self.assertEqual(first.tobytes(), again.tobytes(), str(options))
+        self.store(x, 'plain.h5', edges=edges)
+        plain, before = self.infer(store='plain.h5')
+        # Weights are read once beside each list, once for the degrees with the in-neighbours.
+        self.assertGreaterEqual(report['read_bytes'] - before['read_bytes'],
+                                3 * 4 * edges.shape[1])
+        for arch in ('sage', 'gin', 'gat'): # PyG's take no weights
+            Model(arch, (24, 12), 3).write(self.path('m.safetensors'))
+            a, b = self.infer()[0], self.infer(store='plain.h5')[0]
+            self.assertEqual(a.tobytes(), b.tobytes(), arch)
+        self.store(x, 'ones.h5', edges=edges, weights=np.ones(edges.shape[1], np.float32))
+        model.write(self.path('m.safetensors'))
+        self.assertEqual(self.infer(store='ones.h5')[0].tobytes(), plain.tobytes())
+
+    def test_edge_weights_of_dgl_scale_messages_alone(self):
+        random = np.random.default_rng(9)
+        x = random.normal(size=(300, 10)).astype(np.float32)
+        src, dst = edges = graph(300, 3000, 6)
+        w = random.uniform(0.1, 2, edges.shape[1]).astype(np.float32)
+        self.store(x, edges=edges, weights=w)
+        count = np.maximum(np.bincount(dst, minlength=300), 1)[:, None]
+        total = np.zeros((300, 10))
+        np.add.at(total, dst, w[:, None].astype(np.float64) * x[src])
+        a, b = (random.normal(size=(4, 10)).astype(np.float32) for _ in range(2))
+        bias = random.normal(size=4).astype(np.float32)
+        cases = [
+            ({'weight': a.T.copy(), 'bias': bias}, {'library': 'dgl', 'norm': 'right'},
+             total / count @ a.T + bias),
+            ({'fc_neigh.weight': a, 'fc_self.weight': b, 'fc_self.bias': bias}, {},
+             total / count @ a.T + x @ b.T + bias),
+            ({'fc_neigh.weight': a, 'bias': bias}, {},
+             (total + x) / (np.bincount(dst, minlength=300) + 1)[:, None] @ a.T + bias),
+            ({'apply_func.0.weight': a, 'apply_func.0.bias': bias,
+              'eps': np.array([.5], np.float32)}, {}, (total + 1.5 * x) @ a.T + bias),
+        ]
+        for tensors, metadata, want in cases:
+            write_safetensors(self.path('m.safetensors'),
+                              {f'layers.0.{k}': t for k, t in tensors.items()},
+                              {f'gnnrun.{k}': v for k, v in metadata.items()})
+            got, _ = self.infer()
+            self.assertLess(np.abs(got - want).max() / np.abs(want).max(), 2e-6, str(metadata))
 
     def test_what_does_not_meet_is_refused(self):
         x = np.zeros((self.V, 5), np.float32)

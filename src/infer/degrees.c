@@ -113,21 +113,10 @@ out:
 	return rc;
 }
 
-static int mirror_array(struct gnn_backend *b, const void **there, const void *here,
-	uint64_t bytes)
+/* (V) items of 4 bytes. */
+static int mirror(struct gnn_degrees *d, const void **there, const void *here)
 {
-	void *block;
-	int rc = GNN_OK;
-
-	*there = here;
-	if (b->ops->unified || here == NULL)
-		return GNN_OK;
-	*there = NULL;
-	GNN_TRY(b->ops->alloc(b, &block, bytes));
-	*there = block;
-	GNN_TRY(b->ops->copy(b, block, bytes, here, bytes, bytes, 1));
-out:
-	return rc;
+	return gnn_backend_mirror(d->backend, there, here, d->vertices * 4);
 }
 
 int gnn_degrees_mirror(struct gnn_degrees *d, struct gnn_backend *b)
@@ -137,24 +126,24 @@ int gnn_degrees_mirror(struct gnn_degrees *d, struct gnn_backend *b)
 
 	GNN_ASSERT(d->backend == NULL);
 	d->backend = b;
-	GNN_TRY(mirror_array(b, (const void **)&d->in_there, d->in, d->vertices * 4));
-	GNN_TRY(mirror_array(b, (const void **)&d->out_there, d->out, d->vertices * 4));
-	GNN_TRY(mirror_array(b, (const void **)&d->loops_there, d->loops, d->vertices * 4));
-	GNN_TRY(mirror_array(b, (const void **)&d->hub_bits_there, d->hub_bits, words * 8));
-	GNN_TRY(mirror_array(b, (const void **)&d->hub_rank_there, d->hub_rank, words * 8));
+	GNN_TRY(mirror(d, (const void **)&d->in_there, d->in));
+	GNN_TRY(mirror(d, (const void **)&d->out_there, d->out));
+	GNN_TRY(mirror(d, (const void **)&d->loops_there, d->loops));
+	GNN_TRY(mirror(d, (const void **)&d->weighted_there, d->weighted));
+	GNN_TRY(mirror(d, (const void **)&d->loop_weights_there, d->loop_weights));
+	GNN_TRY(gnn_backend_mirror(b, (const void **)&d->hub_bits_there, d->hub_bits, words * 8));
+	GNN_TRY(gnn_backend_mirror(b, (const void **)&d->hub_rank_there, d->hub_rank, words * 8));
 out:
 	return rc;
 }
 
 static void free_mirror(struct gnn_degrees *d)
 {
-	const void *array[] = {d->in_there, d->out_there, d->loops_there, d->hub_bits_there,
-		d->hub_rank_there};
+	const void *array[] = {d->in_there, d->out_there, d->loops_there, d->weighted_there,
+		d->loop_weights_there, d->hub_bits_there, d->hub_rank_there};
 
-	if (d->backend == NULL || d->backend->ops->unified)
-		return;
 	for (uint32_t i = 0; i < GNN_COUNT_OF(array); i++)
-		d->backend->ops->free(d->backend, (void *)(uintptr_t)array[i]);
+		gnn_backend_unmirror(d->backend, array[i]);
 }
 
 void gnn_degrees_free(struct gnn_degrees *d)
@@ -165,6 +154,8 @@ void gnn_degrees_free(struct gnn_degrees *d)
 	gnn_mem_free(d->in);
 	gnn_mem_free(d->out);
 	gnn_mem_free(d->loops);
+	gnn_mem_free(d->weighted);
+	gnn_mem_free(d->loop_weights);
 	gnn_mem_free(d->hub_bits);
 	gnn_mem_free(d->hub_rank);
 	gnn_mem_free(d);

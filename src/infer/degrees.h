@@ -2,8 +2,8 @@
  * infer/degrees.h - what the engine must know of every vertex at any time: its degrees.
  *
  * Flow     store -> [degrees] -> program (carry rows), infer (degree factors)
- * Owns     4 bytes a vertex, 4 more where the graph has self-loops, 4 more for out-degrees, 1/4
- *          byte for the hubs
+ * Owns     4 bytes a vertex, 4 more each where the graph has self-loops, for out-degrees, for
+ *          weighted degrees, and for the weights of self-loops; 1/4 byte for the hubs
  * Lends    nothing
  * Thread   constant once loaded
  * Fails    GNN_EDATA offsets that do not ascend, a degree over 2^32 - 1; GNN_EIO; GNN_EOS
@@ -19,6 +19,8 @@ struct gnn_degrees {
 	uint32_t *in;        /* (V) listed in-edges */
 	uint32_t *out;       /* (V) listed out-edges, or NULL: not loaded */
 	uint32_t *loops;     /* (V) listed self-loops, or NULL: none at all */
+	float    *weighted;  /* (V) deg as a sum of weights, or NULL: not loaded */
+	float    *loop_weights; /* (V) of the own message, or NULL: 1 */
 	uint64_t *hub_bits;  /* one bit a vertex: in-degree >= GNN_HUB_DEGREE */
 	uint64_t *hub_rank;  /* hubs in front of each 64-bit word */
 	uint64_t  hub_count;
@@ -26,6 +28,7 @@ struct gnn_degrees {
 	/* The same as the backend sees them, after gnn_degrees_mirror. */
 	struct gnn_backend *backend;
 	const uint32_t *in_there, *out_there, *loops_there;
+	const float    *weighted_there, *loop_weights_there;
 	const uint64_t *hub_bits_there, *hub_rank_there;
 };
 
@@ -34,6 +37,12 @@ GNN_BEGIN_DECLS
 int  gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool verify);
 /* Out-degrees too, for layers that scale by them; before the mirror. */
 int  gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool verify);
+/*
+ * Weighted degrees too, from a store with weights; before the mirror. With replace_loops the own
+ * message has the weight of the listed self-loop that it replaces, or 1.
+ */
+int  gnn_degrees_load_weighted(struct gnn_degrees *d, const struct gnn_store *s,
+	bool replace_loops, bool verify);
 void gnn_degrees_free(struct gnn_degrees *d); /* NULL is fine */
 uint64_t gnn_degrees_bytes(const struct gnn_store *s); /* memory that load takes */
 

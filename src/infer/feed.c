@@ -13,10 +13,10 @@ enum { READ_AHEAD = 2 };
 
 struct gnn_feed {
 	struct gnn_feed_opts o;
-	struct gnn_stream   *features, *offsets, *neighbors;
+	struct gnn_stream   *features, *offsets, *neighbors, *weights;
 	struct gnn_piece    *offset_piece; /* starts of the chunk's rows */
 	struct gnn_piece    *offset_next;  /* looked at for the end of the last row */
-	struct gnn_piece    *edge_piece;
+	struct gnn_piece    *edge_piece, *weight_piece; /* of the same edges */
 	gnn_eid              edge_cursor;  /* next edge to take */
 	gnn_eid              edge_end;     /* of edge_piece */
 	struct gnn_grouper   grouper;
@@ -32,6 +32,19 @@ static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
 	return o->lists ? o->ahead + 1 : 1;
 }
 
+/* Of the weights that belong to one piece of neighbours. */
+static uint64_t weight_piece_bytes(const struct gnn_feed_opts *o)
+{
+	return GNN_FEED_LIST_BYTES / gnn_dtype_bytes(o->store->out.neighbors->dtype) *
+		sizeof(float);
+}
+
+static uint64_t weight_bytes(const struct gnn_feed_opts *o)
+{
+	return (weight_piece_bytes(o) + 2 * GNN_PAGE_BYTES) * (READ_AHEAD + neighbors_lent(o)) +
+		(o->lists ? 0 : o->entries * sizeof(float) * (2 + o->ahead));
+}
+
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 {
 	uint64_t row_bytes = 0, padding = 2 * GNN_PAGE_BYTES;
@@ -44,7 +57,8 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 		(GNN_FEED_LIST_BYTES + padding) * (READ_AHEAD + neighbors_lent(o)) +
 		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
-				o->store->vertices));
+				o->store->vertices)) +
+		(o->weighted ? weight_bytes(o) : 0);
 }
 
 static int open_stream(struct gnn_stream **out, const struct gnn_feed *f,
@@ -70,6 +84,9 @@ static int open_streams(struct gnn_feed *f)
 	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.chunk_rows * 8, 2));
 	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, GNN_FEED_LIST_BYTES,
 		neighbors_lent(&f->o)));
+	if (f->o.weighted)
+		GNN_TRY(open_stream(&f->weights, f, s->out.weights, weight_piece_bytes(&f->o),
+			neighbors_lent(&f->o)));
 out:
 	return rc;
 }
@@ -126,6 +143,7 @@ static int begin_work(struct gnn_feed *f, struct gnn_work **out, const struct gn
 	(*out)->first = like->first;
 	(*out)->features_ = NULL;
 	(*out)->neighbors_ = NULL;
+	(*out)->weights_ = NULL;
 	return GNN_OK;
 }
 
@@ -136,11 +154,25 @@ static int next_edges(struct gnn_feed *f)
 
 	if (f->edge_piece != NULL)
 		gnn_stream_put(f->neighbors, f->edge_piece);
+	if (f->weight_piece != NULL)
+		gnn_stream_put(f->weights, f->weight_piece);
 	f->edge_piece = NULL;
+	f->weight_piece = NULL;
 	GNN_TRY(next_piece(f->neighbors, &f->edge_piece, "topology/out/neighbors"));
 	f->edge_end = (f->edge_piece->first_byte + f->edge_piece->bytes) / item;
+	if (f->weights != NULL)
+		GNN_TRY(next_piece(f->weights, &f->weight_piece, "topology/out/weights"));
 out:
 	return rc;
+}
+
+/* Weights from an edge of the piece on, or NULL. */
+static const float *weights_at(const struct gnn_feed *f, gnn_eid edge)
+{
+	if (f->weight_piece == NULL)
+		return NULL;
+	return (const float *)f->weight_piece->data +
+		(edge - f->weight_piece->first_byte / sizeof(float));
 }
 
 /* As many edges of one row, up to `end`, as the piece and the grouper allow. */
@@ -158,7 +190,8 @@ static int take_edges(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
 		f->grouper.capacity - f->grouper.count);
 	from = (const char *)f->edge_piece->data + (f->edge_cursor * item -
 		f->edge_piece->first_byte);
-	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from, dtype, count));
+	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from, weights_at(f, f->edge_cursor), dtype,
+		count));
 	f->edge_cursor += count;
 out:
 	return rc;
@@ -267,7 +300,8 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *
 	GNN_TRY(copy_offsets(f, w, end));
 	w->list = (struct gnn_edge_list){.first_vertex = w->first_row, .rows = w->rows,
 		.edge_begin = f->edge_cursor, .offsets = w->offsets_, .dtype = dtype,
-		.own = f->o.own, .drop_loops = f->o.drop_loops};
+		.own = f->o.own, .drop_loops = f->o.drop_loops,
+		.weighted = f->o.weighted, .own_weights = f->o.own_weights};
 	for (;;) {
 		struct gnn_edge_list *l = &w->list;
 		uint32_t item = gnn_dtype_bytes(dtype);
@@ -278,10 +312,13 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *
 		if (f->edge_piece != NULL)
 			l->neighbors = (const char *)f->edge_piece->data +
 				(l->edge_begin * item - f->edge_piece->first_byte);
+		l->weights = weights_at(f, l->edge_begin);
 		f->edge_cursor = l->edge_end;
 		if (f->edge_cursor == f->edge_end) { /* the item takes the piece along */
 			w->neighbors_ = f->edge_piece;
+			w->weights_ = f->weight_piece;
 			f->edge_piece = NULL;
+			f->weight_piece = NULL;
 		}
 		l->row_end = f->edge_cursor == end ? l->rows :
 			first_row_from(l->offsets, l->row_begin, l->rows, l->edge_end);
@@ -340,6 +377,8 @@ static int run(void *arg)
 	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors);
 	if (f->features != NULL)
 		f->read_bytes += gnn_stream_read_bytes(f->features);
+	if (f->weights != NULL)
+		f->read_bytes += gnn_stream_read_bytes(f->weights);
 	gnn_queue_close(f->ready);
 	return rc;
 }
@@ -359,6 +398,8 @@ static int make_work(struct gnn_feed *f)
 		else
 			GNN_TRY(gnn_program_init(&w->program, f->o.entries,
 				f->o.store->vertices));
+		if (f->o.weighted && !f->o.lists)
+			GNN_TRY(gnn_program_weigh(&w->program, f->o.entries));
 		GNN_TRY(gnn_queue_push(f->idle, w));
 	}
 out:
@@ -378,6 +419,8 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 	if (!o->lists)
 		GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, o->chunk_rows, o->entries,
 			o->drop_loops));
+	if (o->weighted && !o->lists)
+		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
 	*out = f;
@@ -406,8 +449,11 @@ void gnn_feed_put(struct gnn_feed *f, struct gnn_work *work)
 		gnn_stream_put(f->features, work->features_);
 	if (work->neighbors_ != NULL)
 		gnn_stream_put(f->neighbors, work->neighbors_);
+	if (work->weights_ != NULL)
+		gnn_stream_put(f->weights, work->weights_);
 	work->features_ = NULL;
 	work->neighbors_ = NULL;
+	work->weights_ = NULL;
 	gnn_queue_push(f->idle, work);
 }
 
@@ -429,12 +475,15 @@ void gnn_feed_stop(struct gnn_feed *f)
 		if (f->features != NULL)
 			gnn_stream_cancel(f->features);
 		gnn_stream_cancel(f->neighbors);
+		if (f->weights != NULL)
+			gnn_stream_cancel(f->weights);
 		gnn_stage_join(&f->stage);
 		gnn_err_restore(&first);
 	}
 	gnn_stream_close(f->features);
 	gnn_stream_close(f->offsets);
 	gnn_stream_close(f->neighbors);
+	gnn_stream_close(f->weights);
 	gnn_queue_destroy(f->ready);
 	gnn_queue_destroy(f->idle);
 	gnn_grouper_fini(&f->grouper);

@@ -26,7 +26,7 @@ struct gnn_work {
 	uint64_t    rows;
 	const void *features;  /* (rows, F) as stored, or NULL when rows come from memory */
 	bool        first;     /* of its chunk: transform the rows now */
-	struct gnn_piece *features_, *neighbors_; /* internal: given back with the item */
+	struct gnn_piece *features_, *neighbors_, *weights_; /* internal: given back with it */
 	uint64_t         *offsets_; /* internal: copy of the chunk's, in list mode */
 };
 
@@ -37,6 +37,8 @@ struct gnn_feed_opts {
 	bool     own;         /* one own entry a vertex */
 	bool     drop_loops;
 	bool     lists;       /* hand on lists: the backend groups */
+	bool     weighted;    /* edges bring their weights */
+	const float *own_weights; /* (V) of own entries, or NULL: 1 */
 	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
 	uint64_t entries;     /* edges and own rows in one item at most */
 	uint32_t ahead;       /* work items in flight, at least 2 */

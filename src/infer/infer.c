@@ -39,18 +39,10 @@ struct run {
 	uint64_t                     stream_start_ns;
 };
 
-static int check_weights(const struct gnn_infer_opts *o)
+/* Whether the layers scale messages by the weights of the store; all are of one architecture. */
+static bool uses_weights(const struct gnn_infer_opts *o)
 {
-	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
-		const char *arch = gnn_model_conv(o->model, l)->arch;
-
-		if (o->store->out.weights != NULL &&
-			(strcmp(arch, "gcn") == 0 || strcmp(arch, "graphconv") == 0))
-			return gnn_err(GNN_ECONFIG, "%s has edge weights, which %s layers would "
-				"have to use and this version does not; import it without weights",
-				gnn_container_path(o->store->container), arch);
-	}
-	return GNN_OK;
+	return o->store->out.weights != NULL && gnn_model_conv(o->model, 0)->edge_weights;
 }
 
 static int check_dense(const struct gnn_infer_opts *o)
@@ -97,11 +89,14 @@ static int reserve(struct run *r)
 		features->cols * gnn_dtype_bytes(features->dtype)));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, GNN_FEED_LIST_BYTES));
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, uses_weights(r->o) ? GNN_FEED_LIST_BYTES /
+		gnn_dtype_bytes(r->o->store->out.neighbors->dtype) * sizeof(float) : 0));
 	if (b->ops->group != NULL)
 		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){
 			.vertices = r->o->store->vertices,
 			.hub_bits = r->degrees->hub_bits_there,
 			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
+			.weighted = uses_weights(r->o),
 			.entries_max = chunk_rows + GNN_FEED_LIST_BYTES / gnn_dtype_bytes(
 				r->o->store->out.neighbors->dtype)}));
 out:
@@ -129,7 +124,21 @@ out:
 	return rc;
 }
 
-/* Degrees of both kinds, as far as the layers take them. */
+/* Degrees that sum weights, where the layers take them. */
+static int load_weighted(struct run *r)
+{
+	const struct gnn_infer_opts *o = r->o;
+	const struct gnn_conv *c = gnn_model_conv(o->model, 0);
+
+	if (o->store->out.weights != NULL && !c->edge_weights)
+		gnn_log(GNN_LOG_INFO, "infer", "%s has edge weights; %s layers take none",
+			gnn_container_path(o->store->container), c->arch);
+	if (!uses_weights(o) || !c->weighted_degrees)
+		return GNN_OK;
+	return gnn_degrees_load_weighted(r->degrees, o->store, c->drop_loops, o->verify_reads);
+}
+
+/* Degrees of all kinds, as far as the layers take them. */
 static int load_degrees(struct run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
@@ -141,6 +150,7 @@ static int load_degrees(struct run *r)
 		out |= gnn_conv_needs_out_degrees(gnn_model_conv(o->model, l));
 	if (out)
 		GNN_TRY(gnn_degrees_load_out(r->degrees, o->store, o->verify_reads));
+	GNN_TRY(load_weighted(r));
 	r->report->read_bytes += r->degrees->read_bytes;
 	GNN_TRY(gnn_degrees_mirror(r->degrees, o->backend));
 out:
@@ -153,7 +163,6 @@ static int open_run(struct run *r)
 	uint32_t layers = gnn_model_layers(o->model);
 	int rc;
 
-	GNN_TRY(check_weights(o));
 	GNN_TRY(load_degrees(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(gnn_plan_make(&r->plan, o, r->degrees));

@@ -26,6 +26,8 @@ static int fill_factors(struct gnn_backend *b, const struct gnn_conv *c,
 				.degree = (gnn_norm_is_out(norm[k]) ? d->out_there : d->in_there)
 					+ first,
 				.loops = d->loops_there != NULL ? d->loops_there + first : NULL,
+				.weighted = c->weighted_degrees && d->weighted_there != NULL ?
+					d->weighted_there + first : NULL,
 				.rows = rows, .to = vec[k]});
 	return rc;
 }
@@ -167,6 +169,12 @@ static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_e
 	GNN_TRY(b->ops->stage(b, GNN_STAGE_EDGES, list.neighbors,
 		(list.edge_end - list.edge_begin) * gnn_dtype_bytes(list.dtype), &there));
 	list.neighbors = there;
+	if (list.weighted)
+		GNN_TRY(b->ops->stage(b, GNN_STAGE_WEIGHTS, list.weights,
+			(list.edge_end - list.edge_begin) * sizeof(*list.weights), &there));
+	if (list.weighted)
+		list.weights = there;
+	list.own_weights = r->degrees->loop_weights_there;
 	GNN_TRY(b->ops->group(b, &list, out));
 out:
 	return rc;

@@ -165,7 +165,10 @@ struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 	return (struct gnn_feed_opts){.store = o->store, .degrees = d,
 		.features = p->layer[layer].features,
 		.own = c->own == GNN_OWN_MESSAGE || c->own == GNN_OWN_ROW,
-		.drop_loops = c->drop_loops, .lists = o->backend->ops->group != NULL,
+		.drop_loops = c->drop_loops,
+		.weighted = o->store->out.weights != NULL && c->edge_weights,
+		.own_weights = c->weighted_degrees ? d->loop_weights : NULL,
+		.lists = o->backend->ops->group != NULL,
 		.chunk_rows = p->layer[layer].chunk_rows,
 		.entries = p->entries, .ahead = p->ahead, .verify = o->verify_reads};
 }

@@ -33,12 +33,22 @@ out:
 	return rc;
 }
 
+int gnn_program_weigh(struct gnn_program *p, uint64_t entries)
+{
+	int rc;
+
+	GNN_NEW_ARRAY(p->weight, entries, GNN_MEM_TOPOLOGY);
+out:
+	return rc;
+}
+
 void gnn_program_fini(struct gnn_program *p)
 {
 	gnn_mem_free(p->vertex);
 	gnn_mem_free(p->carry);
 	gnn_mem_free(p->first);
 	gnn_mem_free(p->src);
+	gnn_mem_free(p->weight);
 	*p = (struct gnn_program){0};
 }
 
@@ -65,47 +75,76 @@ void gnn_grouper_fini(struct gnn_grouper *g)
 {
 	gnn_mem_free(g->entry);
 	gnn_mem_free(g->spare);
+	gnn_mem_free(g->weight);
+	gnn_mem_free(g->weight_spare);
 	*g = (struct gnn_grouper){0};
+}
+
+int gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights)
+{
+	int rc;
+
+	GNN_ASSERT(g->count == 0 && g->weight == NULL);
+	g->own_weights = own_weights;
+	GNN_NEW_ARRAY(g->weight, g->capacity, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(g->weight_spare, g->capacity, GNN_MEM_TOPOLOGY);
+out:
+	return rc;
 }
 
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row)
 {
 	GNN_ASSERT(g->count < g->capacity);
+	if (g->weight != NULL)
+		g->weight[g->count] = g->own_weights != NULL ? g->own_weights[v] : 1.0f;
 	g->entry[g->count++] = (v << g->row_bits) | (UINT64_C(1) << (g->row_bits - 1)) | row;
 }
 
-/* The neighbours of one row as entries; returns the largest, to be checked once. */
-#define DEFINE_APPEND(name, type)                                                            \
-	static uint64_t name(struct gnn_grouper *g, gnn_vid drop, uint32_t row,              \
-		const type *neighbor, uint64_t count)                                        \
-	{                                                                                    \
-		uint64_t *to = g->entry + g->count, kept = 0, largest = 0;                   \
-                                                                                             \
-		for (uint64_t i = 0; i < count; i++) {                                       \
-			uint64_t u = neighbor[i];                                            \
-                                                                                             \
-			largest = u > largest ? u : largest;                                 \
-			to[kept] = (u << g->row_bits) | row;                                 \
-			kept += u != drop;                                                   \
-		}                                                                            \
-		g->count += kept;                                                            \
-		return largest;                                                              \
-	}
+static inline uint64_t neighbor_at(const void *neighbors, bool wide, uint64_t i)
+{
+	return wide ? ((const uint64_t *)neighbors)[i] : ((const uint32_t *)neighbors)[i];
+}
 
-DEFINE_APPEND(append_u32, uint32_t)
-DEFINE_APPEND(append_u64, uint64_t)
+/*
+ * The neighbours of one row as entries; returns the largest, to be checked once. One loop for each
+ * set of flags, which are constants where it is called.
+ */
+static inline __attribute__((always_inline)) uint64_t append(struct gnn_grouper *g, gnn_vid drop,
+	uint32_t row, const void *neighbors, const float *weights, uint64_t count,
+	const bool wide, const bool weighted)
+{
+	uint64_t *to = g->entry + g->count, kept = 0, largest = 0;
+	float *weight = g->weight + (weighted ? g->count : 0);
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t u = neighbor_at(neighbors, wide, i);
+
+		largest = u > largest ? u : largest;
+		to[kept] = (u << g->row_bits) | row;
+		if (weighted)
+			weight[kept] = weights[i];
+		kept += u != drop;
+	}
+	g->count += kept;
+	return largest;
+}
 
 int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
-	enum gnn_dtype dtype, uint64_t count)
+	const float *weights, enum gnn_dtype dtype, uint64_t count)
 {
 	gnn_vid drop = g->drop_loops ? v : UINT64_MAX;
 	uint64_t largest;
 
 	GNN_ASSERT(count <= g->capacity - g->count);
-	if (dtype == GNN_U32)
-		largest = append_u32(g, drop, row, neighbors, count);
+	GNN_ASSERT(count == 0 || (weights != NULL) == (g->weight != NULL));
+	if (dtype == GNN_U32 && weights == NULL)
+		largest = append(g, drop, row, neighbors, NULL, count, false, false);
+	else if (dtype == GNN_U32)
+		largest = append(g, drop, row, neighbors, weights, count, false, true);
+	else if (weights == NULL)
+		largest = append(g, drop, row, neighbors, NULL, count, true, false);
 	else
-		largest = append_u64(g, drop, row, neighbors, count);
+		largest = append(g, drop, row, neighbors, weights, count, true, true);
 	if (count > 0 && largest >= g->degrees->vertices)
 		return gnn_err(GNN_EDATA, "topology/out/neighbors: vertex %llu has a neighbour "
 			"%llu, the graph has %llu vertices", (unsigned long long)v,
@@ -113,13 +152,14 @@ int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void
 	return GNN_OK;
 }
 
-/* One stable pass over the digit at `shift`. */
-static void radix_pass(const uint64_t *from, uint64_t *to, uint64_t count, uint32_t shift,
-	uint32_t digit_bits)
+/* One stable pass over the digit at `shift`, from entry to spare, which change places. */
+static void radix_pass(struct gnn_grouper *g, uint32_t shift)
 {
-	uint64_t start[1 << DIGIT_BITS_MAX] = {0}, mask = (UINT64_C(1) << digit_bits) - 1, sum = 0;
+	uint64_t start[1 << DIGIT_BITS_MAX] = {0}, mask = (UINT64_C(1) << g->digit_bits) - 1;
+	uint64_t *from = g->entry, *to = g->spare, sum = 0;
+	float *weight = g->weight;
 
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < g->count; i++)
 		start[(from[i] >> shift) & mask]++;
 	for (uint64_t d = 0; d <= mask; d++) {
 		uint64_t n = start[d];
@@ -127,20 +167,24 @@ static void radix_pass(const uint64_t *from, uint64_t *to, uint64_t count, uint3
 		start[d] = sum;
 		sum += n;
 	}
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; weight == NULL && i < g->count; i++)
 		to[start[(from[i] >> shift) & mask]++] = from[i];
+	for (uint64_t i = 0; weight != NULL && i < g->count; i++) {
+		uint64_t at = start[(from[i] >> shift) & mask]++;
+
+		to[at] = from[i];
+		g->weight_spare[at] = weight[i];
+	}
+	g->entry = to;
+	g->spare = from;
+	g->weight = g->weight_spare;
+	g->weight_spare = weight;
 }
 
 static void sort_entries(struct gnn_grouper *g)
 {
-	for (uint32_t d = 0; d < g->digits; d++) {
-		uint64_t *sorted = g->spare;
-
-		radix_pass(g->entry, g->spare, g->count, g->row_bits + d * g->digit_bits,
-			g->digit_bits);
-		g->spare = g->entry;
-		g->entry = sorted;
-	}
+	for (uint32_t d = 0; d < g->digits; d++)
+		radix_pass(g, g->row_bits + d * g->digit_bits);
 }
 
 void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
@@ -162,6 +206,9 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 	p->first[groups] = g->count;
 	p->batch = (struct gnn_edge_batch){.group_count = groups, .entry_count = g->count,
 		.vertex = p->vertex, .slot = p->vertex, .carry = p->carry, .first = p->first,
-		.src = p->src};
+		.src = p->src, .weight = p->weight};
+	GNN_ASSERT((p->weight != NULL) == (g->weight != NULL));
+	if (p->weight != NULL)
+		memcpy(p->weight, g->weight, g->count * sizeof(*p->weight));
 	g->count = 0;
 }

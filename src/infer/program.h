@@ -9,7 +9,7 @@
  *
  * An entry is one 64-bit word, destination above, row of the chunk below, so that one stable radix
  * sort over the destination's bits keeps source order within each destination. The own row of v
- * is an entry of its own, in front of the listed out-edges of v.
+ * is an entry of its own, in front of the listed out-edges of v. Weights move with the entries.
  */
 #ifndef GNN_INFER_PROGRAM_H
 #define GNN_INFER_PROGRAM_H
@@ -20,6 +20,7 @@ struct gnn_program {
 	struct gnn_edge_batch batch; /* points into the arrays below */
 	uint64_t *vertex, *carry, *first;
 	uint32_t *src;
+	float    *weight; /* NULL: entries have none */
 };
 
 struct gnn_grouper {
@@ -31,6 +32,8 @@ struct gnn_grouper {
 	uint64_t  capacity;  /* entries */
 	uint64_t  count;
 	uint64_t *entry, *spare;
+	const float *own_weights; /* (V) or NULL: 1 */
+	float    *weight, *weight_spare; /* NULL: entries have none */
 };
 
 GNN_BEGIN_DECLS
@@ -38,17 +41,21 @@ GNN_BEGIN_DECLS
 int  gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices);
 void gnn_program_fini(struct gnn_program *p);
 uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices);
+/* Room for the weights of the entries. */
+int  gnn_program_weigh(struct gnn_program *p, uint64_t entries);
 
 /* For chunks of at most `rows` rows and programs of at most `entries` entries. */
 int  gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d, uint64_t rows,
 	uint64_t entries, bool drop_loops);
 void gnn_grouper_fini(struct gnn_grouper *g);
+/* From here on entries have weights; those of own rows are `own_weights` (V), or 1 when NULL. */
+int  gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights);
 
 /* Own row of vertex v, which is row `row` of the chunk. */
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row);
-/* Listed out-edges of v; `neighbors` is u32 or u64. */
+/* Listed out-edges of v; neighbors are u32 or u64, weights beside them where entries have any. */
 int  gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
-	enum gnn_dtype dtype, uint64_t count);
+	const float *weights, enum gnn_dtype dtype, uint64_t count);
 /* Sorts what was added into `p` and empties the grouper. */
 void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p);
 

@@ -31,7 +31,7 @@ float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t degree,
 	uint64_t deg = degree - (c->drop_loops ? self_loops : 0) + (c->own_counts ? 1 : 0);
 
 	GNN_DASSERT(self_loops <= degree);
-	return gnn_norm_value(norm, deg);
+	return gnn_norm_value(norm, (double)deg);
 }
 
 bool gnn_conv_needs_out_degrees(const struct gnn_conv *c)

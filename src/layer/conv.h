@@ -40,6 +40,8 @@ struct gnn_conv {
 	uint32_t           state_width; /* + heads for SOFTMAX, + dim_in for OWN_KEEP */
 	bool               drop_loops;  /* listed self-loops are no messages */
 	bool               own_counts;  /* the own row counts in deg */
+	bool               edge_weights; /* a message is scaled by the weight of its edge, if any */
+	bool               weighted_degrees; /* deg is then the sum of the weights of in-edges */
 	enum gnn_own       own;
 	float              own_factor;
 	struct gnn_rowprog message;

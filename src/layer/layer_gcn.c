@@ -6,6 +6,9 @@
  * deg counts listed in-edges, in PyG on both ends. "replace", PyG's default, drops listed
  * self-loops and gives every vertex one; "none", DGL's, keeps what is listed, and c is 0 where deg
  * is 0. W goes where rows are narrower: into the message when it shrinks them, else behind the sum.
+ *
+ * Edge weights scale the messages. In PyG deg sums the weights, and a replaced self-loop keeps its
+ * weight, the last of several; in DGL degrees stay counts.
  */
 #include "layer/lower.h"
 
@@ -28,6 +31,7 @@ static int lower(struct gnn_conv *c, const struct gnn_lowering *l, enum gnn_norm
 	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_BIAS, 0), c->dim_out));
 	GNN_TRY(gnn_lower_order(c, l, c->dim_out < c->dim_in, true, true));
 	c->combine = GNN_COMBINE_SUM;
+	c->edge_weights = true;
 	c->drop_loops = loops;
 	c->own_counts = loops;
 	c->own = loops ? GNN_OWN_MESSAGE : GNN_OWN_NONE;
@@ -55,6 +59,7 @@ out:
 
 int gnn_lower_gcn(struct gnn_conv *c, const struct gnn_lowering *l)
 {
+	c->weighted_degrees = true;
 	return lower(c, l, GNN_NORM_RSQRT_IN, GNN_NORM_RSQRT_IN);
 }
 

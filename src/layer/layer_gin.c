@@ -3,7 +3,8 @@
  *
  * The MLP is a chain of linears, batch norms and activations. Its keys number the modules: where
  * a number is left out stands an activation. A batch norm right behind a linear is folded into it
- * in double precision. The first linear goes into the message where it shrinks the rows.
+ * in double precision. The first linear goes into the message where it shrinks the rows. DGL's
+ * GINConv takes edge weights, PyG's does not.
  */
 #include "base/mem.h"
 #include "layer/lower.h"
@@ -229,6 +230,7 @@ int gnn_lower_gin(struct gnn_conv *c, const struct gnn_lowering *l)
 	c->dim_out = m.dim_out;
 	GNN_TRY(gnn_lower_order(c, l, m.step[0].dim_out < m.dim_in, true, true));
 	c->combine = GNN_COMBINE_SUM;
+	c->edge_weights = l->set->v[GNN_SET_LIBRARY].choice == GNN_LIBRARY_DGL;
 	c->own = GNN_OWN_MESSAGE;
 	c->own_factor = 1.0f + eps->data[0];
 	gnn_rowprog_init(&c->message, c->dim_in);

@@ -2,6 +2,7 @@
  * layer/layer_sage.c - SAGEConv: h'_v = act(W_l agg_u g(h_u) + b + W_r h_v), agg a mean, sum or
  * maximum (0 without in-edges), g the identity or relu(P h + p). GraphConv of PyG is the same with
  * other names; DGL's "pool" is a maximum with g, its "gcn" the mean over in-edges and the own row.
+ * Edge weights scale g(h_u), but for PyG's SAGEConv, which takes none; means divide by counts.
  *
  * Transform first (all but the maximum), one pass: the message is W_l h_u, and the own row brings
  * max(deg, 1) (W_r h_v + b), or W_r h_v + b to a sum, so that the division at the end is right for
@@ -47,6 +48,7 @@ struct sage {
 	const float *project, *project_bias; /* (width, dim_in), (width); or NULL */
 	uint32_t     width; /* of g(h) */
 	const struct means *means;
+	bool         edge_weights;
 };
 
 /* The one bias as it is, or the sum of DGL 0.6's two. */
@@ -95,6 +97,7 @@ static int read_weights(struct sage *s, struct gnn_conv *c, const struct gnn_low
 	GNN_TRY(gnn_lower_matrix_of(gnn_lower_find(l, n->w_r, 0), c->dim_out, c->dim_in));
 	GNN_TRY(read_bias(s, c, l, n));
 	s->w_l = w_l->data;
+	s->edge_weights = n->w_l != GNN_ROLE_LIN_L_WEIGHT;
 	s->w_r = gnn_lower_data(l, n->w_r, 0);
 	s->project = gnn_lower_data(l, n->project, 0);
 	s->project_bias = gnn_lower_data(l, n->project_bias, 0);
@@ -211,6 +214,7 @@ int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l)
 	GNN_TRY(gnn_lower_order(c, l, can_transform && c->dim_out < c->dim_in, can_transform,
 		true));
 	c->combine = s.means->combine;
+	c->edge_weights = s.edge_weights;
 	c->finish_vec[0] = s.means->finish;
 	c->own_counts = s.means->own_in_mean;
 	c->own = s.means->own_in_mean ? GNN_OWN_MESSAGE : GNN_OWN_NONE;

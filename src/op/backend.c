@@ -36,6 +36,28 @@ void gnn_backend_destroy(struct gnn_backend *b)
 		b->ops->destroy(b);
 }
 
+int gnn_backend_mirror(struct gnn_backend *b, const void **to, const void *from, uint64_t bytes)
+{
+	void *block;
+	int rc = GNN_OK;
+
+	*to = from;
+	if (b->ops->unified || from == NULL)
+		return GNN_OK;
+	*to = NULL;
+	GNN_TRY(b->ops->alloc(b, &block, bytes));
+	*to = block;
+	GNN_TRY(b->ops->copy(b, block, bytes, from, bytes, bytes, 1));
+out:
+	return rc;
+}
+
+void gnn_backend_unmirror(struct gnn_backend *b, const void *there)
+{
+	if (b != NULL && !b->ops->unified)
+		b->ops->free(b, (void *)(uintptr_t)there);
+}
+
 int gnn_backend_check_dense(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out)
 {
 	return b->ops->check_dense(b, dim_in, dim_out);

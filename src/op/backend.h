@@ -39,7 +39,7 @@ struct gnn_rows_args {
  *          weights. Where the group has a carry row, by Kahan's rule: y = fmaf(w, x, -c);
  *          t = s + y; c = (t - s) - y; s = t.
  * MAX:     state[slot] = max(state[slot], message[src]) per column, NaN if any is; own entries
- *          likewise from own. No weights.
+ *          likewise from own; each times weight of the entry where there are weights.
  * SOFTMAX: per head k: w = exp(leaky(score_src[src][k] + score_dst[vertex][k]) - m),
  *          m = leaky(score_max[vertex][k] + score_dst[vertex][k]); state columns
  *          [k C, (k+1) C) sum w message[src], state column heads C + k sums w, both as in SUM;
@@ -72,7 +72,8 @@ struct gnn_backend_opts {
 	uint32_t threads;
 };
 
-enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES, GNN_STAGE_KINDS };
+enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES, GNN_STAGE_WEIGHTS,
+	GNN_STAGE_KINDS };
 
 struct gnn_backend_ops {
 	const char *name;
@@ -138,6 +139,10 @@ GNN_BEGIN_DECLS
 int  gnn_backend_create (struct gnn_backend **out, const char *name,
 	const struct gnn_backend_opts *o);
 void gnn_backend_destroy(struct gnn_backend *b); /* NULL is fine */
+
+/* Host memory as the backend reads it: itself or a copy; NULL for NULL. unmirror takes NULL. */
+int  gnn_backend_mirror(struct gnn_backend *b, const void **to, const void *from, uint64_t bytes);
+void gnn_backend_unmirror(struct gnn_backend *b, const void *there);
 
 /* What the BLAS of the CPU backend calls itself: version and the kernel it chose. */
 const char *gnn_backend_blas(void);

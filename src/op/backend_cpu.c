@@ -159,13 +159,8 @@ static int wait_ticket(struct gnn_backend *b, uint64_t ticket)
 static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
 {
 #pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
-	for (uint64_t i = 0; i < a->rows; i++) {
-		uint64_t deg = a->degree[i] + (uint64_t)a->own_counts;
-
-		if (a->drop_loops && a->loops != NULL)
-			deg -= a->loops[i];
-		a->to[i] = gnn_norm_value(a->norm, deg);
-	}
+	for (uint64_t i = 0; i < a->rows; i++)
+		a->to[i] = gnn_norm_value(a->norm, gnn_factors_deg(a, i));
 	return GNN_OK;
 }
 

@@ -44,8 +44,10 @@ struct gnn_edge_list {
 	gnn_eid         edge_begin, edge_end;
 	const uint64_t *offsets;   /* (rows + 1) */
 	const void     *neighbors; /* of edge_begin; u32 or u64 */
+	const float    *weights;   /* of edge_begin, when weighted */
 	enum gnn_dtype  dtype;
-	bool            own, drop_loops;
+	bool            own, drop_loops, weighted;
+	const float    *own_weights; /* (V) of own entries when weighted; NULL: 1 */
 };
 
 /* What a backend must know of the graph to group edges by itself. */
@@ -54,6 +56,7 @@ struct gnn_graph_info {
 	const uint64_t *hub_bits; /* (vertices / 64 + 1) backend buffers; infer/degrees.h */
 	const uint64_t *hub_rank;
 	uint64_t        chunk_rows_max, entries_max;
+	bool            weighted;  /* some lists will be */
 };
 
 #endif

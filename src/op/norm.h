@@ -8,7 +8,8 @@
  * Fails    never
  *
  * deg(v) = listed in-degree, less listed self-loops if the conv drops them, plus 1 if its own row
- * counts. The norms "OUT" take the listed out-degree instead, by the same rule.
+ * counts. The norms "OUT" take the listed out-degree instead, by the same rule. With weighted
+ * degrees deg(v) is a sum of weights that was made before.
  */
 #ifndef GNN_OP_NORM_H
 #define GNN_OP_NORM_H
@@ -34,21 +35,19 @@ static inline bool gnn_norm_is_out(enum gnn_norm norm)
 }
 
 /* The factor of one vertex from its deg, rounded once, for every backend alike. */
-GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, uint64_t deg)
+GNN_HOST_DEVICE static inline float gnn_norm_value(enum gnn_norm norm, double deg)
 {
-	double d = (double)deg;
-
 	switch (norm) {
 	case GNN_NORM_RSQRT_IN:
 	case GNN_NORM_RSQRT_OUT:
-		return deg > 0 ? (float)(1.0 / sqrt(d)) : 0.0f;
+		return deg != 0 ? (float)(1.0 / sqrt(deg)) : 0.0f; /* NaN below 0 */
 	case GNN_NORM_INV_IN:
 	case GNN_NORM_INV_OUT:
-		return (float)(1.0 / (deg > 0 ? d : 1.0));
+		return (float)(1.0 / (deg > 0 ? deg : 1.0));
 	case GNN_NORM_DEG_IN:
-		return (float)(deg > 0 ? d : 1.0);
+		return (float)(deg > 0 ? deg : 1.0);
 	case GNN_NORM_COUNT_IN:
-		return (float)d;
+		return (float)deg;
 	case GNN_NORM_NONE:
 		break;
 	}
@@ -64,8 +63,21 @@ struct gnn_factors_args {
 	bool            drop_loops, own_counts;
 	const uint32_t *degree; /* (rows) listed in-degrees, or out-degrees where the norm is OUT */
 	const uint32_t *loops;  /* (rows) listed self-loops, or NULL: none */
+	const float    *weighted; /* (rows) deg itself, or NULL: by the counts above */
 	uint64_t        rows;
 	float          *to;     /* (rows) */
 };
+
+/* deg of row i. */
+GNN_HOST_DEVICE static inline double gnn_factors_deg(const struct gnn_factors_args *a, uint64_t i)
+{
+	uint64_t deg = a->degree[i] + (uint64_t)a->own_counts;
+
+	if (a->weighted != NULL)
+		return (double)a->weighted[i];
+	if (a->drop_loops && a->loops != NULL)
+		deg -= a->loops[i];
+	return (double)deg;
+}
 
 #endif

@@ -223,6 +223,7 @@ struct Chunk {
 	std::vector<uint64_t> offsets, wide;
 	std::vector<uint32_t> narrow, in, loops;
 	std::vector<uint64_t> hub_bits, hub_rank;
+	Floats weights, own_weights; // of the edges, and of the own rows of all vertices
 	struct gnn_degrees degrees = {};
 
 	explicit Chunk(uint64_t seed)
@@ -250,6 +251,8 @@ struct Chunk {
 			sum += static_cast<uint64_t>(__builtin_popcountll(hub_bits[w]));
 			degrees.hub_count = sum;
 		}
+		weights = random_floats(wide.size(), seed + 1);
+		own_weights = random_floats(vertices, seed + 2);
 		degrees.vertices = vertices;
 		degrees.hub_bits = hub_bits.data();
 		degrees.hub_rank = hub_rank.data();
@@ -260,15 +263,20 @@ struct Absorbed {
 	Floats state, carry;
 };
 
+// How the edges of a chunk become entries.
+struct Grouping {
+	bool own, drop, weighted;
+};
+
 struct CudaAggregate : CudaTwin {
 	// States after the chunk on the CPU, grouped by the control thread.
-	Absorbed on_cpu(Chunk &c, struct gnn_aggregate_args a, bool own, bool drop);
+	Absorbed on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grouping &how);
 	// The same on the device, its edges in `cuts` pieces grouped there.
-	Absorbed on_cuda(Chunk &c, struct gnn_aggregate_args a, bool own, bool drop, uint64_t cuts,
+	Absorbed on_cuda(Chunk &c, struct gnn_aggregate_args a, const Grouping &how, uint64_t cuts,
 		bool wide);
 };
 
-Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, bool own, bool drop)
+Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grouping &how)
 {
 	const uint64_t room = c.wide.size() + c.rows;
 	Absorbed out = {Floats(c.vertices * a.state_pitch,
@@ -277,15 +285,20 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, bool own, 
 	struct gnn_grouper g;
 	struct gnn_program p;
 
-	EXPECT_EQ(gnn_grouper_init(&g, &c.degrees, c.rows, room, drop), GNN_OK);
+	EXPECT_EQ(gnn_grouper_init(&g, &c.degrees, c.rows, room, how.drop), GNN_OK);
 	EXPECT_EQ(gnn_program_init(&p, room, c.vertices), GNN_OK);
+	if (how.weighted) {
+		EXPECT_EQ(gnn_grouper_weigh(&g, c.own_weights.data()), GNN_OK);
+		EXPECT_EQ(gnn_program_weigh(&p, room), GNN_OK);
+	}
 	for (uint64_t r = 0; r < c.rows; r++) {
 		const uint64_t at = c.offsets[r] - 1000;
 
-		if (own)
+		if (how.own)
 			gnn_grouper_own(&g, c.first + r, static_cast<uint32_t>(r));
 		EXPECT_EQ(gnn_grouper_edges(&g, c.first + r, static_cast<uint32_t>(r),
-				  &c.narrow[at], GNN_U32, c.offsets[r + 1] - c.offsets[r]),
+				  &c.narrow[at], how.weighted ? &c.weights[at] : nullptr,
+				  GNN_U32, c.offsets[r + 1] - c.offsets[r]),
 			GNN_OK);
 	}
 	gnn_grouper_end(&g, &p);
@@ -300,13 +313,13 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, bool own, 
 	return out;
 }
 
-Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, bool own, bool drop,
+Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Grouping &how,
 	uint64_t cuts, bool wide)
 {
 	const uint64_t states = c.vertices * a.state_pitch;
 	const uint64_t carries = c.degrees.hub_count * a.state_pitch, block_rows = c.rows;
 	const struct gnn_graph_info info = {c.vertices, there(c.hub_bits), there(c.hub_rank),
-		c.rows, c.wide.size() + c.rows};
+		c.rows, c.wide.size() + c.rows, how.weighted};
 	struct gnn_edge_list l;
 	uint64_t row = 0;
 
@@ -329,14 +342,18 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, bool own,
 	l.rows = c.rows;
 	l.offsets = there(c.offsets);
 	l.dtype = wide ? GNN_U64 : GNN_U32;
-	l.own = own;
-	l.drop_loops = drop;
+	l.own = how.own;
+	l.drop_loops = how.drop;
+	l.weighted = how.weighted;
+	l.own_weights = there(c.own_weights);
+	const float *weights = there(c.weights);
 	const char *edges = wide ? reinterpret_cast<char *>(there(c.wide))
 		: reinterpret_cast<char *>(there(c.narrow));
 	for (uint64_t k = 0; k < cuts; k++) {
 		l.edge_begin = 1000 + c.wide.size() * k / cuts;
 		l.edge_end = 1000 + c.wide.size() * (k + 1) / cuts;
 		l.neighbors = edges + (l.edge_begin - 1000) * gnn_dtype_bytes(l.dtype);
+		l.weights = weights + (l.edge_begin - 1000);
 		l.row_begin = row;
 		while (row < c.rows && (c.offsets[row] < l.edge_end || k + 1 == cuts))
 			row++;
@@ -355,7 +372,11 @@ TEST_F(CudaAggregate, SumsMaximaAndSoftmaxAgree)
 
 	for (enum gnn_combine combine : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX})
 		for (uint32_t width : {1u, 4u, 31u, 32u, 33u, 128u, 172u, 256u})
-			for (bool own : {false, true}) {
+			for (const Grouping &how : {Grouping{false, false, false},
+				     Grouping{true, true, false}, Grouping{true, true, true},
+				     Grouping{false, false, true}}) {
+				if (combine == GNN_COMBINE_SOFTMAX && how.weighted)
+					continue;
 				const uint32_t heads =
 					combine == GNN_COMBINE_SOFTMAX && width % 4 == 0 ? 4 : 1;
 				const Floats m = random_floats(c.rows * width, width);
@@ -380,10 +401,10 @@ TEST_F(CudaAggregate, SumsMaximaAndSoftmaxAgree)
 				a.score_max = top.data();
 				a.score_pitch = heads;
 				SCOPED_TRACE(testing::Message() << combine << " width " << width);
-				const Absorbed want = on_cpu(c, a, own, own);
-				const Absorbed got = on_cuda(c, a, own, own, 1, false);
+				const Absorbed want = on_cpu(c, a, how);
+				const Absorbed got = on_cuda(c, a, how, 1, false);
 				expect_near(got.state, want.state, 1e-5);
-				const Absorbed cut = on_cuda(c, a, own, own, 5, true);
+				const Absorbed cut = on_cuda(c, a, how, 5, true);
 				EXPECT_EQ(memcmp(got.state.data(), cut.state.data(),
 						  got.state.size() * 4),
 					0);
@@ -399,7 +420,7 @@ TEST_F(CudaAggregate, ANeighbourOutsideTheGraphIsSeen)
 {
 	Chunk c(3);
 	const struct gnn_graph_info info = {c.vertices, there(c.hub_bits), there(c.hub_rank),
-		c.rows, c.wide.size() + c.rows};
+		c.rows, c.wide.size() + c.rows, false};
 	struct gnn_edge_batch batch;
 	struct gnn_edge_list l;
 	uint64_t ticket;
@@ -426,17 +447,23 @@ TEST_F(CudaTwin, FactorsAreEqual)
 
 	for (enum gnn_norm norm : {GNN_NORM_RSQRT_IN, GNN_NORM_INV_IN, GNN_NORM_DEG_IN,
 		     GNN_NORM_COUNT_IN, GNN_NORM_RSQRT_OUT, GNN_NORM_INV_OUT})
-		for (bool own : {false, true}) {
+		for (int k = 0; k < 4; k++) {
+			const Floats sums = {0.0f, 1.5f, -2.0f, 1e-30f, 3e30f, 0.1f};
+			const bool own = k % 2 == 1, weighted = k / 2 == 1;
 			Floats want(in.size());
 			struct gnn_factors_args a = {norm, true, own, in.data(), loops.data(),
-				in.size(), want.data()};
+				weighted ? sums.data() : nullptr, in.size(), want.data()};
 
 			ASSERT_EQ(cpu->ops->factors(cpu, &a), GNN_OK);
 			a.degree = there(in);
 			a.loops = there(loops);
+			a.weighted = weighted ? there(sums) : nullptr;
 			a.to = static_cast<float *>(there(nullptr, want.size() * 4));
 			ASSERT_EQ(cuda->ops->factors(cuda, &a), GNN_OK);
-			EXPECT_EQ(back(a.to, want.size()), want);
+			const Floats got = back(a.to, want.size());
+			for (size_t i = 0; i < want.size(); i++)
+				EXPECT_TRUE(got[i] == want[i] ||
+					(std::isnan(got[i]) && std::isnan(want[i])));
 		}
 }
 

@@ -225,8 +225,11 @@ TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
 {
 	Backend b(2);
 
-	for (uint32_t width : widths) {
+	for (uint32_t i = 0; i < 2 * std::size(widths); i++) {
+		const uint32_t width = widths[i / 2];
 		Case c(Batch::random(mixed_sizes(60), 100, true), GNN_COMBINE_MAX, width, 100);
+		if (i % 2 == 1)
+			c.batch.weight = random_floats(c.batch.src.size(), 16);
 		const Floats before = c.state;
 		for (uint64_t r = 7; r < 100; r += 31)
 			c.message[r * width + r % width] = NAN;
@@ -238,7 +241,7 @@ TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
 				float want = before[at];
 				bool nan = false;
 				for (uint64_t e = c.batch.first[g]; e < end; e++) {
-					const float m = c.row(c.batch.src[e])[j];
+					const float m = c.factor(e) * c.row(c.batch.src[e])[j];
 					nan |= std::isnan(m);
 					want = std::max(want, m);
 				}

@@ -32,7 +32,7 @@ struct Degrees {
 
 struct Case {
 	uint64_t vertices, rows, first;
-	bool own, drop_loops, wide;
+	bool own, drop_loops, wide, weighted = false;
 };
 
 struct ProgramTest : ::testing::TestWithParam<Case> {
@@ -48,11 +48,20 @@ TEST_P(ProgramTest, EqualsANaiveGrouping)
 	struct gnn_grouper g;
 	struct gnn_program p;
 	std::map<uint64_t, std::vector<uint32_t>> wanted;
+	std::map<uint64_t, std::vector<float>> wanted_weights;
+	std::vector<float> own_weights;
 
 	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, c.rows, capacity, c.drop_loops), GNN_OK);
 	ASSERT_EQ(gnn_program_init(&p, capacity, c.vertices), GNN_OK);
+	if (c.weighted) {
+		for (uint64_t v = 0; v < c.vertices; v++)
+			own_weights.push_back(static_cast<float>(v) + 0.25f);
+		ASSERT_EQ(gnn_grouper_weigh(&g, own_weights.data()), GNN_OK);
+		ASSERT_EQ(gnn_program_weigh(&p, capacity), GNN_OK);
+	}
 	for (uint64_t r = 0; r < c.rows; r++) {
 		const uint64_t v = c.first + r;
+		std::vector<float> weights;
 		std::vector<uint64_t> list(random() % 30);
 		std::vector<uint32_t> narrow;
 
@@ -61,15 +70,24 @@ TEST_P(ProgramTest, EqualsANaiveGrouping)
 		std::sort(list.begin(), list.end());
 		for (uint64_t u : list)
 			narrow.push_back(static_cast<uint32_t>(u));
+		for (size_t i = 0; c.weighted && i < list.size(); i++)
+			weights.push_back(static_cast<float>(random() % 1000));
 		if (c.own) {
 			gnn_grouper_own(&g, v, static_cast<uint32_t>(r));
 			wanted[v].push_back(static_cast<uint32_t>(r) | GNN_OWN_BIT);
+			if (c.weighted)
+				wanted_weights[v].push_back(own_weights[v]);
 		}
-		for (uint64_t u : list)
-			if (!(c.drop_loops && u == v))
-				wanted[u].push_back(static_cast<uint32_t>(r));
+		for (size_t i = 0; i < list.size(); i++) {
+			if (c.drop_loops && list[i] == v)
+				continue;
+			wanted[list[i]].push_back(static_cast<uint32_t>(r));
+			if (c.weighted)
+				wanted_weights[list[i]].push_back(weights[i]);
+		}
 		const void *from = c.wide ? static_cast<const void *>(list.data()) : narrow.data();
 		ASSERT_EQ(gnn_grouper_edges(&g, v, static_cast<uint32_t>(r), from,
+				  c.weighted ? weights.data() : nullptr,
 				  c.wide ? GNN_U64 : GNN_U32, list.size()),
 			GNN_OK);
 	}
@@ -82,6 +100,12 @@ TEST_P(ProgramTest, EqualsANaiveGrouping)
 		const std::vector<uint32_t> got(p.batch.src + p.batch.first[group],
 			p.batch.src + p.batch.first[group + 1]);
 		EXPECT_EQ(got, list) << "destination " << v;
+		if (c.weighted) {
+			const std::vector<float> weights(
+				p.batch.weight + p.batch.first[group],
+				p.batch.weight + p.batch.first[group + 1]);
+			EXPECT_EQ(weights, wanted_weights[v]) << "destination " << v;
+		}
 		group++;
 	}
 	gnn_program_fini(&p);
@@ -90,7 +114,10 @@ TEST_P(ProgramTest, EqualsANaiveGrouping)
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ProgramTest,
 	::testing::Values(Case{1, 1, 0, true, true, false}, Case{2, 2, 0, true, false, false},
-		Case{300, 256, 0, true, true, false}, Case{300, 44, 256, true, false, true},
+		Case{300, 256, 0, true, true, false}, Case{300, 256, 0, true, true, false, true},
+		Case{300, 256, 0, false, false, true, true}, Case{2, 2, 0, true, true, true, true},
+		Case{70000, 512, 512, true, true, false, true},
+		Case{300, 44, 256, true, false, true},
 		Case{5000, 256, 1024, false, true, false},
 		Case{uint64_t{1} << 31, 256, uint64_t{1} << 30, true, true, false},
 		Case{uint64_t{1} << 32, 256, 512, true, true, true}));
@@ -102,8 +129,8 @@ TEST(Program, ANeighbourOutsideTheGraphIsRefused)
 	const uint32_t inside[] = {9}, outside[] = {3, 10};
 
 	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, 256, 100, false), GNN_OK);
-	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, inside, GNN_U32, 1), GNN_OK);
-	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, outside, GNN_U32, 2), GNN_EDATA);
+	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, inside, nullptr, GNN_U32, 1), GNN_OK);
+	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, outside, nullptr, GNN_U32, 2), GNN_EDATA);
 	EXPECT_NE(std::string(gnn_err_text()).find("neighbour 10"), std::string::npos);
 	gnn_grouper_fini(&g);
 }

@@ -43,9 +43,10 @@ GNN_CPU_INLINE void add_entry(const enum rule rule, gnn_f8 *s, gnn_f8 *c, float 
 		*c = (next - *s) - y;
 		*s = next;
 	} else {
-		const gnn_i8 take = (*x > *s) | (*x != *x); /* a NaN wins and stays */
+		const gnn_f8 y = *x * w;
+		const gnn_i8 take = (y > *s) | (y != y); /* a NaN wins and stays */
 
-		*s = (gnn_f8)((take & (gnn_i8)*x) | (~take & (gnn_i8)*s));
+		*s = (gnn_f8)((take & (gnn_i8)y) | (~take & (gnn_i8)*s));
 	}
 }
 
@@ -193,7 +194,7 @@ static void list_terms(struct terms *t, float *weight, const struct gnn_aggregat
 	for (uint64_t e = first; e < stop; e++) {
 		const uint32_t src = batch->src[e], row = src & ~GNN_OWN_BIT;
 		const bool own = (src & GNN_OWN_BIT) != 0;
-		const float factor = own ? a->own_factor : 1.0f;
+		const float factor = own && a->combine == GNN_COMBINE_SUM ? a->own_factor : 1.0f;
 
 		t->row[e - first] = own ? a->own + row * a->own_pitch
 			: a->message + row * a->message_pitch;
@@ -349,7 +350,7 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 
 	if (batch->group_count == 0)
 		return GNN_OK;
-	GNN_ASSERT(a->combine == GNN_COMBINE_SUM || batch->weight == NULL);
+	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || batch->weight == NULL);
 	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || (a->heads > 0 && a->width % a->heads == 0));
 	cost = batch->first[batch->group_count] - batch->first[0] + GROUP_COST * batch->group_count;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
