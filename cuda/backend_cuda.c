@@ -135,6 +135,11 @@ out:
 	return rc;
 }
 
+static int move(struct gnn_backend *b, const struct gnn_move_args *a)
+{
+	return gnn_cuda_run_move(a, cuda_of(b)->device.compute);
+}
+
 static int reserve(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes)
 {
 	return gnn_cuda_reserve(&cuda_of(b)->device, kind, bytes);
@@ -265,6 +270,7 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.mark = mark,
 	.wait = wait_ticket,
 	.rows = rows,
+	.move = move,
 	.factors = factors,
 	.aggregate = aggregate,
 	.check_dense = check_dense,

@@ -90,6 +90,7 @@ int gnn_cuda_run_elementwise(const struct gnn_cuda_elementwise *e, void *stream)
 int gnn_cuda_run_rowwise    (const struct gnn_cuda_rowwise *r, void *stream);
 int gnn_cuda_run_fill       (float *to, float value, uint64_t count, void *stream);
 int gnn_cuda_run_factors    (const struct gnn_factors_args *a, void *stream);
+int gnn_cuda_run_move       (const struct gnn_move_args *a, void *stream);
 int gnn_cuda_run_panel      (const struct gnn_cuda_panel *p, void *stream);
 int gnn_cuda_run_aggregate  (const struct gnn_aggregate_args *a, void *stream);
 

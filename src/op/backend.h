@@ -16,6 +16,7 @@
 #define GNN_OP_BACKEND_H
 
 #include "op/edges.h"
+#include "op/moves.h"
 #include "op/norm.h"
 #include "op/rowprog.h"
 
@@ -110,6 +111,7 @@ struct gnn_backend_ops {
 	int  (*mark)(struct gnn_backend *b, uint64_t *ticket);
 	int  (*wait)(struct gnn_backend *b, uint64_t ticket);
 	int  (*rows)(struct gnn_backend *b, const struct gnn_rows_args *a);
+	int  (*move)(struct gnn_backend *b, const struct gnn_move_args *a);
 	int  (*factors)(struct gnn_backend *b, const struct gnn_factors_args *a);
 	int  (*aggregate)(struct gnn_backend *b, const struct gnn_aggregate_args *a);
 	/* See gnn_backend_check_dense. */

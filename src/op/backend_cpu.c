@@ -7,7 +7,11 @@
 #include <omp.h>
 #include <string.h>
 
-enum { FILL_BLOCK = 1 << 18, COPY_BLOCK_BYTES = 1 << 20 };
+enum {
+	FILL_BLOCK = 1 << 18,
+	COPY_BLOCK_BYTES = 1 << 20,
+	MOVE_FLOATS_MIN = 1 << 14, /* below, one thread is faster */
+};
 
 static struct gnn_cpu *cpu_of(struct gnn_backend *b)
 {
@@ -109,6 +113,16 @@ static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *
 	return GNN_OK;
 }
 
+static int move(struct gnn_backend *b, const struct gnn_move_args *a)
+{
+#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static) \
+	if (a->count * a->width > MOVE_FLOATS_MIN)
+	for (uint64_t i = 0; i < a->count; i++)
+		memcpy(a->to + a->moves[i].to * a->to_pitch,
+			a->from + a->moves[i].from * a->from_pitch, a->width * sizeof(float));
+	return GNN_OK;
+}
+
 static int pin(struct gnn_backend *b, const void *host, uint64_t bytes)
 {
 	(void)b;
@@ -200,6 +214,7 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.mark = mark,
 	.wait = wait_ticket,
 	.rows = gnn_cpu_rows,
+	.move = move,
 	.factors = factors,
 	.aggregate = gnn_cpu_aggregate,
 	.check_dense = gnn_cpu_check_dense,

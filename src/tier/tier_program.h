@@ -14,6 +14,7 @@
 #define GNN_TIER_TIER_PROGRAM_H
 
 #include "op/edges.h"
+#include "op/moves.h"
 #include "tier/pages.h"
 
 enum gnn_move_kind {
@@ -25,10 +26,6 @@ enum gnn_move_kind {
 	GNN_MOVE_INIT,       /* a new row in a top slot; `from` is 1 for a carry */
 	GNN_MOVE_OWN,        /* row of the chunk -> top slot: not a move, an own row to be kept */
 	GNN_MOVE_KINDS,
-};
-
-struct gnn_move {
-	uint32_t from, to;
 };
 
 struct gnn_move_list {

@@ -467,6 +467,32 @@ TEST_F(CudaTwin, FactorsAreEqual)
 		}
 }
 
+TEST_F(CudaTwin, MovesAreEqual)
+{
+	for (uint32_t width : {1u, 4u, 37u, 128u, 256u})
+		for (uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{31}, uint64_t{5000}}) {
+			const uint64_t pitch = width + width % 4;
+			const Floats from = random_floats((count + 3) * width, 7);
+			Floats want((count + 9) * pitch, 2.0f);
+			std::vector<struct gnn_move> moves;
+			struct gnn_move_args a;
+
+			for (uint32_t i = 0; i < count; i++)
+				moves.push_back({(i * 7 + 1) % static_cast<uint32_t>(count + 3),
+					static_cast<uint32_t>(count) + 8 - i});
+			a = {from.data(), width, want.data(), pitch, width, moves.data(), count};
+			a.from = there(from);
+			a.to = there(want);
+			a.moves = there(moves);
+			ASSERT_EQ(cuda->ops->move(cuda, &a), GNN_OK);
+			const Floats got = back(a.to, want.size());
+
+			a = {from.data(), width, want.data(), pitch, width, moves.data(), count};
+			ASSERT_EQ(cpu->ops->move(cpu, &a), GNN_OK);
+			EXPECT_EQ(got, want);
+		}
+}
+
 // Offsets past 2^31 elements: the last rows of a state of 9 GB.
 TEST_F(CudaTwin, StatesPast2To31Elements)
 {
