@@ -48,11 +48,11 @@ static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
 	struct gnn_cuda *c = NULL;
 	int rc;
 
-	(void)o;
 	*out = NULL;
 	GNN_NEW(c, GNN_MEM_MISC);
 	c->base.ops = &gnn_backend_cuda;
 	GNN_TRY(gnn_cuda_device_init(&c->device));
+	c->device.limit_bytes = o->memory_bytes;
 	gnn_cuda_rows_init(&c->rows, &c->device);
 	*out = &c->base;
 	c = NULL;
@@ -252,6 +252,11 @@ static uint64_t peak_bytes(const struct gnn_backend *b)
 	return ((const struct gnn_cuda *)b)->device.peak_bytes;
 }
 
+static uint64_t room_bytes(const struct gnn_backend *b)
+{
+	return gnn_cuda_room(&((const struct gnn_cuda *)b)->device);
+}
+
 const struct gnn_backend_ops gnn_backend_cuda = {
 	.name = "cuda",
 	.panel_rows = GNN_CUDA_PANEL_ROWS,
@@ -278,4 +283,5 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.prepare = prepare,
 	.group = group,
 	.peak_bytes = peak_bytes,
+	.room_bytes = room_bytes,
 };

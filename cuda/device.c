@@ -4,7 +4,10 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
-enum { BLAS_WORK_BYTES = 32 << 20 }; /* what cuBLAS recommends for this architecture */
+enum {
+	BLAS_WORK_BYTES = 32 << 20, /* what cuBLAS recommends for this architecture */
+	RESERVE_SHARE = 32,         /* of the device: for the driver and for others */
+};
 
 struct gnn_cuda_block {
 	struct gnn_cuda_block *next;
@@ -29,6 +32,10 @@ int gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes)
 
 	*out = NULL;
 	GNN_NEW(block, GNN_MEM_MISC);
+	if (d->limit_bytes != 0 && d->held_bytes + bytes > d->limit_bytes)
+		GNN_FAIL(GNN_EOS, "device memory: %.1f MiB asked, %.1f in use here, --gpu-memory "
+			"allows %.1f", (double)bytes / 1048576.0,
+			(double)d->held_bytes / 1048576.0, (double)d->limit_bytes / 1048576.0);
 	refused = gnn_fault_next(GNN_FAULT_ALLOC).action == GNN_FAULT_FAIL;
 	/* A size of 0 gives a valid block too. */
 	if (refused || cudaMalloc(&block->memory, gnn_max_u64(bytes, 1)) != cudaSuccess) {
@@ -64,6 +71,19 @@ void gnn_cuda_free(struct gnn_cuda_device *d, void *memory)
 	d->held_bytes -= block->bytes;
 	cudaFree(memory); /* waits for the device: it is done between layers only */
 	gnn_mem_free(block);
+}
+
+uint64_t gnn_cuda_room(const struct gnn_cuda_device *d)
+{
+	size_t free_bytes = 0, total_bytes = 0;
+	uint64_t room;
+
+	if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+		cudaGetLastError();
+	room = free_bytes - gnn_min_u64(free_bytes, total_bytes / RESERVE_SHARE);
+	if (d->limit_bytes == 0)
+		return room;
+	return gnn_min_u64(room, d->limit_bytes - gnn_min_u64(d->limit_bytes, d->held_bytes));
 }
 
 /* --- staging and tickets --- */
@@ -119,8 +139,8 @@ int gnn_cuda_wait(struct gnn_cuda_device *d, uint64_t ticket)
 {
 	int rc = GNN_OK;
 
-	/* An older event may have been recorded anew, later in the same order. */
-	GNN_ASSERT(ticket < d->ticket_count && d->ticket_count - ticket <= GNN_CUDA_TICKETS);
+	/* An older event may have been recorded anew, later in the same order: that is past it. */
+	GNN_ASSERT(ticket < d->ticket_count);
 	GNN_TRY_CUDA(cudaEventSynchronize(d->ticket[ticket % GNN_CUDA_TICKETS]));
 out:
 	return rc;

@@ -39,6 +39,7 @@ struct gnn_cuda_device {
 	struct gnn_cuda_stage  stage[GNN_STAGE_KINDS];
 	struct gnn_cuda_block *blocks;
 	uint64_t               held_bytes, peak_bytes;
+	uint64_t               limit_bytes; /* 0: what is free */
 };
 
 /* Sets rc and the text and goes to out: for calls of the runtime and of cuBLAS. */
@@ -65,6 +66,7 @@ int  gnn_cuda_device_init(struct gnn_cuda_device *d);
 void gnn_cuda_device_fini(struct gnn_cuda_device *d); /* waits for all that was issued */
 
 int  gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes);
+uint64_t gnn_cuda_room(const struct gnn_cuda_device *d); /* bytes still to be had */
 void gnn_cuda_free (struct gnn_cuda_device *d, void *block); /* NULL is fine */
 
 int  gnn_cuda_reserve(struct gnn_cuda_device *d, enum gnn_stage_kind kind, uint64_t bytes);

@@ -3,9 +3,10 @@
  *
  * An entry is one 64-bit word: destination, own flag, row of the chunk. Entries are laid out in
  * source order, own rows in front of their lists, and sorted by CUB's radix sort over the
- * destination's bits alone, which is stable. Entries that are dropped (loops) get the destination
- * V, past all others. Weights move with their entries. Group starts are selected where the
- * destination changes. Deterministic: every place is computed, nothing is claimed by atomics.
+ * destination's bits alone, which is stable. Destinations count from the first of the range;
+ * entries that are dropped (loops, other destinations) get the range's count, past all others.
+ * Weights move with their entries. Group starts are selected where the destination changes.
+ * Deterministic: every place is computed, nothing is claimed by atomics.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda.h"
@@ -47,9 +48,9 @@ static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, float *weigh
 
 		if (v >= vertices)
 			*broken = 1;
-		if (v >= vertices || (l.drop_loops && v == l.first_vertex + row))
-			v = vertices;
-		key[i + owns] = (v << row_bits) | row;
+		if (v - l.to.first >= l.to.count || (l.drop_loops && v == l.first_vertex + row))
+			v = l.to.first + l.to.count;
+		key[i + owns] = ((v - l.to.first) << row_bits) | row;
 		if (l.weighted)
 			weight[i + owns] = l.weights[i];
 	}
@@ -61,12 +62,14 @@ static __global__ void owns_kernel(gnn_edge_list l, uint64_t *key, float *weight
 	for (uint64_t i = gnn_grid_first(); i < l.row_end - l.row_begin; i += gnn_grid_stride()) {
 		const uint64_t row = l.row_begin + i, begin = l.offsets[row];
 		const uint64_t edges = begin > l.edge_begin ? begin - l.edge_begin : 0;
+		uint64_t v = l.first_vertex + row - l.to.first;
 
-		key[edges + i] = ((l.first_vertex + row) << row_bits) |
-			(UINT64_C(1) << (row_bits - 1)) | row;
 		if (l.weighted)
 			weight[edges + i] = l.own_weights == nullptr ? 1.0f
 				: l.own_weights[l.first_vertex + row];
+		if (v >= l.to.count)
+			v = l.to.count;
+		key[edges + i] = (v << row_bits) | (UINT64_C(1) << (row_bits - 1)) | row;
 	}
 }
 
@@ -90,8 +93,8 @@ static __global__ void decode_kernel(const uint64_t *key, uint64_t entries, uint
 }
 
 static __global__ void groups_kernel(const uint64_t *key, uint64_t *first, uint64_t *vertex,
-	uint64_t *carry, const uint64_t *counter, uint32_t row_bits, const uint64_t *hub_bits,
-	const uint64_t *hub_rank)
+	uint64_t *carry, const uint64_t *counter, uint32_t row_bits, gnn_range to,
+	const uint64_t *hub_bits, const uint64_t *hub_rank)
 {
 	const uint64_t groups = counter[0];
 
@@ -102,12 +105,12 @@ static __global__ void groups_kernel(const uint64_t *key, uint64_t *first, uint6
 			first[g] = counter[1];
 			continue;
 		}
-		v = key[first[g]] >> row_bits;
+		vertex[g] = key[first[g]] >> row_bits;
+		v = to.first + vertex[g];
 		word = hub_bits[v >> 6];
 		below = word & ((UINT64_C(1) << (v & 63)) - 1);
-		vertex[g] = v;
 		carry[g] = ((word >> (v & 63)) & 1) == 0 ? GNN_NO_CARRY
-			: hub_rank[v >> 6] + __popcll(below);
+			: hub_rank[v >> 6] + __popcll(below) - to.carry_first;
 	}
 }
 
@@ -191,14 +194,14 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 	if (error != cudaSuccess)
 		return cub_failed(error);
 	decode_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), entries, g->row_bits,
-		g->vertices, g->src, g->head, g->counter);
+		l->to.count, g->src, g->head, g->counter);
 	error = select_heads(g, g->scratch, &bytes, entries, s);
 	if (error != cudaSuccess)
 		return cub_failed(error);
 	groups_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), g->first, g->vertex,
-		g->carry, g->counter, g->row_bits, g->hub_bits, g->hub_rank);
+		g->carry, g->counter, g->row_bits, l->to, g->hub_bits, g->hub_rank);
 	GNN_RET_LAUNCH("grouping");
-	out->group_count = entries < g->vertices ? entries : g->vertices;
+	out->group_count = entries < l->to.count ? entries : l->to.count;
 	out->group_counter = g->counter;
 	out->entry_count = entries;
 	out->vertex = g->vertex;

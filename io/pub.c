@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Opening a lock file races with its removal by who held it: each try meets a new one. */
@@ -276,24 +275,9 @@ int gnn_pub_fd(const struct gnn_pub *p)
 	return p->fd;
 }
 
-static bool has_room(int fd, uint64_t bytes)
-{
-	struct statvfs fs;
-
-	return fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
-}
-
 int gnn_pub_reserve(struct gnn_pub *p, uint64_t bytes)
 {
-	int rc;
-
-	if (bytes == 0)
-		return GNN_OK;
-	/* Asked first: a failing fallocate takes all that is free, from everybody, for a moment. */
-	rc = has_room(p->fd, bytes) ? gnn_sys_reserve(p->fd, bytes) : -ENOSPC;
-	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
-		rc = ftruncate(p->fd, (off_t)bytes) != 0 ? -errno : 0;
-	return rc < 0 ? gnn_sys_write_failed(p->fd, -rc, p->path, bytes, 0) : GNN_OK;
+	return gnn_sys_room(p->fd, p->path, bytes);
 }
 
 int gnn_pub_write(struct gnn_pub *p, const void *from, uint64_t bytes)

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -18,6 +19,8 @@ struct buffer {
 
 struct gnn_stream {
 	struct gnn_stream_opts o;
+	struct gnn_extent from; /* the array or the extent */
+	char name[GNN_ARRAY_NAME_MAX + 8];
 	struct gnn_dio *dio;
 	uint32_t buffer_count;
 	struct buffer *buffers;
@@ -60,7 +63,7 @@ static uint64_t bytes_of_buffer(const struct gnn_stream_opts *o)
 
 static bool is_mapped(const struct gnn_stream_opts *o)
 {
-	return gnn_container_options(o->container)->engine == GNN_DIO_MAP;
+	return o->container != NULL && gnn_container_options(o->container)->engine == GNN_DIO_MAP;
 }
 
 uint64_t gnn_stream_buffer_bytes(const struct gnn_stream_opts *o)
@@ -89,14 +92,31 @@ out:
 	return rc;
 }
 
+/* An array is an extent of its container. */
+static void set_extent(struct gnn_stream *s)
+{
+	const struct gnn_stream_opts *o = &s->o;
+	const struct gnn_container_opts *c;
+
+	if (o->extent != NULL) {
+		s->from = *o->extent;
+		s->sums = o->sums;
+		return;
+	}
+	c = gnn_container_options(o->container);
+	snprintf(s->name, sizeof(s->name), "array %s", o->array->name);
+	s->from = (struct gnn_extent){.path = c->path, .name = s->name, .engine = c->engine,
+		.depth = c->depth, .offset = o->array->offset, .bytes = o->array->bytes};
+}
+
 static int open_file(struct gnn_stream *s)
 {
-	const struct gnn_container_opts *c = gnn_container_options(s->o.container);
 	const struct gnn_dio_opts dio = {
-		.path = c->path,
+		.path = s->from.path,
 		.mode = GNN_DIO_READ,
-		.engine = c->engine,
-		.depth = c->depth != 0 ? c->depth : (uint32_t)gnn_min_u64(s->buffer_count, 256),
+		.engine = s->from.engine,
+		.depth = s->from.depth != 0 ? s->from.depth :
+			(uint32_t)gnn_min_u64(s->buffer_count, 256),
 	};
 	uint64_t unused;
 	int rc = GNN_OK;
@@ -105,6 +125,8 @@ static int open_file(struct gnn_stream *s)
 		GNN_TRY(gnn_container_map(s->o.container, &s->map, &unused));
 	else
 		GNN_TRY(gnn_dio_open(&s->dio, &dio));
+	if (s->o.container == NULL)
+		goto out;
 	GNN_TRY(gnn_container_check_same(s->o.container));
 	GNN_TRY(gnn_container_checksums(s->o.container, s->o.array, &s->sums, &unused));
 out:
@@ -113,16 +135,17 @@ out:
 
 int gnn_stream_open(struct gnn_stream **out, const struct gnn_stream_opts *o)
 {
-	uint64_t item = gnn_dtype_bytes(o->array->dtype);
+	uint64_t item = o->array != NULL ? gnn_dtype_bytes(o->array->dtype) : 1;
 	struct gnn_stream *s = NULL;
 	int rc = GNN_OK;
 
 	*out = NULL;
 	GNN_ASSERT(o->piece_bytes != 0 && o->piece_bytes % item == 0 && o->first_byte % item == 0);
 	GNN_ASSERT(o->ahead != 0 && o->lent != 0);
-	GNN_ASSERT(o->bytes <= o->array->bytes && o->first_byte <= o->array->bytes - o->bytes);
 	GNN_NEW(s, GNN_MEM_IO);
 	s->o = *o;
+	set_extent(s);
+	GNN_ASSERT(o->bytes <= s->from.bytes && o->first_byte <= s->from.bytes - o->bytes);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->piece_count = count_pieces(o);
@@ -169,7 +192,7 @@ static int take_idle(struct gnn_stream *s, struct buffer **b)
 	while (s->idle_count == 0 && s->asked == s->handed && !s->cancelled)
 		pthread_cond_wait(&s->changed, &s->lock);
 	if (s->cancelled)
-		rc = gnn_err(GNN_ESTOP, "reading of array %s was stopped", s->o.array->name);
+		rc = gnn_err(GNN_ESTOP, "reading of %s was stopped", s->from.name);
 	else if (s->idle_count != 0)
 		*b = s->idle[--s->idle_count];
 	pthread_mutex_unlock(&s->lock);
@@ -179,7 +202,7 @@ static int take_idle(struct gnn_stream *s, struct buffer **b)
 static int ask(struct gnn_stream *s, struct buffer *b)
 {
 	uint64_t from_start = s->asked * s->o.piece_bytes;
-	uint64_t first = s->o.array->offset + s->o.first_byte + from_start; /* in the file */
+	uint64_t first = s->from.offset + s->o.first_byte + from_start; /* in the file */
 	uint64_t bytes = gnn_min_u64(s->o.piece_bytes, s->o.bytes - from_start);
 	uint64_t page = gnn_align_down(first, GNN_PAGE_BYTES);
 
@@ -218,17 +241,17 @@ out:
 
 static int compare(struct gnn_stream *s, uint64_t block, uint64_t first, uint64_t end)
 {
-	const struct gnn_array *a = s->o.array;
+	const struct gnn_extent *e = &s->from;
 	uint64_t found = XXH3_64bits_digest(s->hash);
 
 	if (found == s->sums[block])
 		return GNN_OK;
 	return gnn_err(GNN_EDATA,
-		"%s: array %s, block %" PRIu64 ", bytes %" PRIu64 " to %" PRIu64
+		"%s: %s, block %" PRIu64 ", bytes %" PRIu64 " to %" PRIu64
 		" of the file: checksum found %016" PRIx64 ", "
 		"recorded %016" PRIx64 ": the file is damaged; restore it or make it again",
-		gnn_container_path(s->o.container), a->name, block, (a->offset + first),
-		(a->offset + end), found, s->sums[block]);
+		e->path, e->name, block, (e->offset + first), (e->offset + end), found,
+		s->sums[block]);
 }
 
 /* Hashes the part of a piece that lies in blocks which the range holds whole. */
@@ -241,7 +264,7 @@ static int verify(struct gnn_stream *s, const struct gnn_piece *p)
 	while (at < piece_end) {
 		uint64_t block = at / GNN_BLOCK_BYTES;
 		uint64_t first = block * GNN_BLOCK_BYTES;
-		uint64_t end = gnn_min_u64(first + GNN_BLOCK_BYTES, s->o.array->bytes);
+		uint64_t end = gnn_min_u64(first + GNN_BLOCK_BYTES, s->from.bytes);
 		uint64_t stop = gnn_min_u64(end, piece_end);
 
 		if (first >= s->o.first_byte && end <= range_end) {
@@ -282,7 +305,7 @@ int gnn_stream_next(struct gnn_stream *s, struct gnn_piece **piece)
 	*piece = &b->piece;
 out:
 	if (rc < 0)
-		gnn_err_place(rc, "reading array %s", s->o.array->name);
+		gnn_err_place(rc, "reading %s", s->from.name);
 	return rc;
 }
 
@@ -315,7 +338,7 @@ uint64_t gnn_stream_read_bytes(const struct gnn_stream *s)
 int gnn_array_load(struct gnn_container *c, const struct gnn_array *a, uint64_t first_byte,
 	uint64_t bytes, void *to)
 {
-	enum { PIECE_BYTES = 4 << 20 };
+	enum { PIECE_BYTES = 1 << 20 };
 	uint64_t first = gnn_align_down(first_byte, GNN_BLOCK_BYTES);
 	uint64_t end = gnn_min_u64(gnn_align_up(first_byte + bytes, GNN_BLOCK_BYTES), a->bytes);
 	const struct gnn_stream_opts o = {
@@ -324,7 +347,7 @@ int gnn_array_load(struct gnn_container *c, const struct gnn_array *a, uint64_t 
 		.first_byte = first,
 		.bytes = bytes != 0 ? end - first : 0,
 		.piece_bytes = PIECE_BYTES,
-		.ahead = 2,
+		.ahead = 3,
 		.lent = 1,
 		.verify = true, /* of whole blocks, so the range is widened to them */
 	};

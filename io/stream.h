@@ -1,7 +1,7 @@
 /*
- * io/stream.h - reads a range of one array in equal pieces, in order, ahead of its consumer.
+ * io/stream.h - reads a range of an array or an extent in equal pieces, ahead of its consumer.
  *
- * Flow     container -> [stream] -> reader, export, verify
+ * Flow     container, rowfile -> [stream] -> reader, export, verify
  * Owns     depth + lent piece buffers, an own dio handle
  * Lends    pieces, each until put
  * Thread   next by one thread; put and cancel by any thread
@@ -15,6 +15,7 @@
 #define GNN_IO_STREAM_H
 
 #include "io/container.h"
+#include "io/extent.h"
 
 struct gnn_stream;
 
@@ -25,9 +26,11 @@ struct gnn_piece {
 };
 
 struct gnn_stream_opts {
-	struct gnn_container   *container;
+	struct gnn_container   *container; /* and one of its arrays, or */
 	const struct gnn_array *array;
-	uint64_t first_byte;
+	const struct gnn_extent *extent;   /* copied but for its texts, with */
+	const uint64_t          *sums;     /* the checksum of each of its blocks */
+	uint64_t first_byte;  /* of the array or extent */
 	uint64_t bytes;       /* of the whole range; 0 is legal: next gives GNN_EOF */
 	uint64_t piece_bytes; /* a multiple of the item size */
 	uint32_t ahead;       /* pieces read ahead, at least 1 */

@@ -220,3 +220,23 @@ int gnn_sys_write_failed(int fd, int errnum, const char *path, uint64_t bytes, u
 		"(%.1f MiB) are free", path, what, (unsigned long long)bytes, mib(bytes),
 		(unsigned long long)offset, (unsigned long long)avail, mib(avail));
 }
+
+static bool has_room(int fd, uint64_t bytes)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
+}
+
+int gnn_sys_room(int fd, const char *path, uint64_t bytes)
+{
+	int rc;
+
+	if (bytes == 0)
+		return GNN_OK;
+	/* Asked first: a failing fallocate takes all that is free, from everybody, for a moment. */
+	rc = has_room(fd, bytes) ? gnn_sys_reserve(fd, bytes) : -ENOSPC;
+	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
+		rc = ftruncate(fd, (off_t)bytes) != 0 ? -errno : 0;
+	return rc < 0 ? gnn_sys_write_failed(fd, -rc, path, bytes, 0) : GNN_OK;
+}

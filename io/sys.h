@@ -46,6 +46,9 @@ int gnn_sys_read_failed (int errnum, const char *path, uint64_t bytes, uint64_t 
 /* Disk full, over quota, over the size limit: with the bytes needed and free. */
 int gnn_sys_write_failed(int fd, int errnum, const char *path, uint64_t bytes, uint64_t offset);
 
+/* Reserves `bytes` for an open file: a full disk shows now. */
+int gnn_sys_room(int fd, const char *path, uint64_t bytes);
+
 GNN_END_DECLS
 
 #endif

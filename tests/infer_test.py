@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Inference of the whole program: against float64, and equal bits whatever must not matter.
 
-usage: infer_test.py GNNRUN
+usage: infer_test.py GNNRUN [Infer.test_name ...]
 """
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -202,6 +203,43 @@ class Infer(unittest.TestCase):
                     again, _ = self.infer(*options)
                     self.assertEqual(first.tobytes(), again.tobytes())
 
+    def test_equal_bits_over_plans_and_shards(self):
+        x = np.random.default_rng(7).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        cuts = [(1, ()), (2, ('--chunk-bytes', '1')), (3, ('--threads', 3)),
+                (7, ('--chunk-bytes', '70K')), (500, ('--io', 'pread'))]
+        for arch, dims, order, cut in itertools.chain(
+                itertools.product(LAYER, [(33, 20, 48)], ['auto'], [cuts]),
+                itertools.product(('gcn', 'sage', 'gin'), [(33, 40, 9)],
+                                  ['transform-first', 'aggregate-first'], [cuts[2:3]])):
+            Model(arch, dims, 4).write(self.path('m.safetensors'))
+            order = ('--message-order', order)
+            first, report = self.infer(*order)
+            self.assertEqual(report['layers'][0]['plan'], 'resident')
+            for shards, options in cut:
+                with self.subTest(arch=arch, dims=dims, order=order, shards=shards):
+                    again, report = self.infer('--plan', 'partitioned', '--shards', shards,
+                                               *options, *order)
+                    self.assertEqual(report['layers'][1]['plan'], 'partitioned')
+                    self.assertEqual(report['layers'][0]['shards'], min(shards, 12))
+                    self.assertEqual(first.tobytes(), again.tobytes())
+        self.assertEqual([f for f in os.listdir(self.folder.name) if 'gnnrun' in f], [])
+
+    def test_the_smallest_budget_works_and_less_is_refused(self):
+        x = np.random.default_rng(8).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        for arch in LAYER:
+            Model(arch, (33, 20, 48), 4).write(self.path('m.safetensors'))
+            first, _ = self.infer()
+            options = ('--model', self.path('m.safetensors'), '--out', self.path('e.h5'))
+            said = run_fails(self, 71, '--host-memory', 'infer', self.path('g.h5'), *options,
+                             '--host-memory', '1M')
+            least = int(re.search(r'--host-memory (\d+)M would suffice', said).group(1))
+            again, report = self.infer('--host-memory', f'{least}M')
+            self.assertEqual(first.tobytes(), again.tobytes())
+            run_fails(self, 71, f'{least}M', 'infer', self.path('g.h5'), *options,
+                      '--host-memory', f'{least - 1}M')
+
     def test_message_order_is_within_rounding(self):
         x = np.random.default_rng(3).normal(size=(self.V, 24)).astype(np.float32)
         self.store(x)
@@ -388,4 +426,4 @@ class Infer(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

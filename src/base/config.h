@@ -35,7 +35,7 @@ enum gnn_opt_io { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_I
 enum gnn_opt_auto { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
 enum gnn_opt_layout { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
 enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
-enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT };
+enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTITIONED };
 enum gnn_opt_fanout { GNN_OPT_FANOUT_ALL };
 enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
 enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
@@ -62,6 +62,7 @@ struct gnn_config {
 	uint64_t    threads;      /* main fills in the affinity mask for auto */
 	uint64_t    seed;
 	uint64_t    host_memory;  /* bytes; main fills in what is free for auto */
+	uint64_t    gpu_memory;   /* bytes; 0: what is free */
 	const char *scratch;      /* NULL: beside the output */
 	int         io;           /* enum gnn_dio_engine: auto, uring, pread, map */
 	int         verify_reads; /* enum gnn_opt_auto */
@@ -99,7 +100,7 @@ struct gnn_config {
 
 	/* infer, model */
 	const char *model, *out;   /* of infer; NULL: not given */
-	uint64_t    chunk_bytes, queue_depth;
+	uint64_t    chunk_bytes, queue_depth, shards;
 	int         plan;          /* enum gnn_opt_plan */
 	int         message_order; /* enum gnn_message_order */
 	int         fanout;        /* enum gnn_opt_fanout */

@@ -59,6 +59,8 @@ static const struct gnn_choice stored_choices[] = {
 static const struct gnn_choice plan_choices[] = {
 	{"auto", GNN_OPT_PLAN_AUTO, "the cheapest that fits the budgets"},
 	{"resident", GNN_OPT_PLAN_RESIDENT, "states in memory; features are read once"},
+	{"partitioned", GNN_OPT_PLAN_PARTITIONED, "states of one shard of the vertices at a time; "
+		"message rows are kept in scratch"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice order_choices[] = {
@@ -207,6 +209,9 @@ static const struct gnn_option options[] = {
 		.max = 256, .wanted = "N", .help = "Chunks read ahead"},
 	{ROW("plan", CHOICE, RUN, INFER), FIELD(plan), .preset = "auto",
 		.choices = plan_choices, .help = "Where the states of a layer live"},
+	{ROW("shards", COUNT, RUN, INFER), FIELD(shards), .preset = "auto", .zero_word = "auto",
+		.max = 0x1p31, .wanted = "N",
+		.help = "Ranges of vertices of the partitioned plan; at most one a panel"},
 	{ROW("message-order", CHOICE, RUN, INFER | MODEL), FIELD(message_order), .preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
 
@@ -219,6 +224,9 @@ static const struct gnn_option options[] = {
 		.zero_word = "auto", .max = 0x1p56, .wanted = "SIZE",
 		.help = "Budget of host memory; auto: what is free, the cgroup respected, less a "
 			"reserve"},
+	{ROW("gpu-memory", SIZE, MACHINE, ALL), FIELD(gpu_memory), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p56, .wanted = "SIZE",
+		.help = "Budget of device memory; auto: what is free, less a reserve"},
 	{ROW("scratch", PATH, MACHINE, ALL), FIELD(scratch), .wanted = "DIR",
 		.help = "Folder of temporary files; beside the output when not given"},
 	{ROW("io", CHOICE, MACHINE, ALL), FIELD(io), .preset = "auto", .choices = io_choices,

@@ -15,6 +15,9 @@ _Static_assert((int)GNN_OPT_IO_URING == (int)GNN_DIO_URING &&
 _Static_assert((int)GNN_OPT_ORDER_TRANSFORM == (int)GNN_ORDER_TRANSFORM_FIRST &&
 	(int)GNN_OPT_ORDER_AGGREGATE == (int)GNN_ORDER_AGGREGATE_FIRST,
 	"the option's choices are the orders");
+_Static_assert((int)GNN_OPT_PLAN_RESIDENT == (int)GNN_PLAN_RESIDENT &&
+	(int)GNN_OPT_PLAN_PARTITIONED == (int)GNN_PLAN_PARTITIONED,
+	"the option's choices are the plans");
 _Static_assert((int)GNN_OPT_ACCURACY == (int)GNN_METRIC_ACCURACY &&
 	(int)GNN_OPT_ROCAUC == (int)GNN_METRIC_ROCAUC && (int)GNN_OPT_F1 == (int)GNN_METRIC_F1,
 	"the option's choices are the metrics");
@@ -52,6 +55,7 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_open_object(j, NULL);
 	gnn_json_u64(j, "index", index);
 	gnn_json_text(j, "plan", l->plan);
+	gnn_json_u64(j, "shards", l->shards);
 	gnn_json_text(j, "message_order", l->message_order);
 	gnn_json_u64(j, "message_dim", l->message_dim);
 	gnn_json_real(j, "wall_s", l->wall_s);
@@ -163,9 +167,13 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.order = (enum gnn_message_order)c->message_order}));
 	GNN_TRY(make_provenance(c, &provenance));
 	GNN_TRY(gnn_backend_create(&backend, c->backend,
-		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
+		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads,
+			.memory_bytes = c->gpu_memory}));
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
-		.backend = backend, .out_path = c->out, .chunk_bytes = c->chunk_bytes,
+		.backend = backend, .out_path = c->out, .scratch = c->scratch,
+		.plan = (enum gnn_plan_kind)c->plan, .shards = (uint32_t)c->shards,
+		.gpu_memory = c->gpu_memory, .threads = (uint32_t)c->threads,
+		.chunk_bytes = c->chunk_bytes,
 		.queue_depth = (uint32_t)c->queue_depth,
 		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,

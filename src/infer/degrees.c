@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "io/stream.h"
 
-enum { OFFSET_PIECE_BYTES = 4 << 20 };
+enum { OFFSET_PIECE_BYTES = 1 << 20 };
 
 uint64_t gnn_degrees_bytes(const struct gnn_store *s)
 {

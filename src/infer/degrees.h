@@ -51,15 +51,20 @@ int  gnn_degrees_mirror  (struct gnn_degrees *d, struct gnn_backend *b);
 
 GNN_END_DECLS
 
+/* Hubs in front of v, which may be one past the last vertex. */
+static inline uint64_t gnn_degrees_hubs_before(const struct gnn_degrees *d, gnn_vid v)
+{
+	uint64_t below = d->hub_bits[v >> 6] & ((UINT64_C(1) << (v & 63)) - 1);
+
+	return d->hub_rank[v >> 6] + (uint64_t)__builtin_popcountll(below);
+}
+
 /* The row of v in a carry matrix of hub_count rows, or GNN_NO_CARRY. */
 static inline uint64_t gnn_degrees_carry(const struct gnn_degrees *d, gnn_vid v)
 {
-	uint64_t word = d->hub_bits[v >> 6], bit = v & 63;
-
-	if (((word >> bit) & 1) == 0)
+	if (((d->hub_bits[v >> 6] >> (v & 63)) & 1) == 0)
 		return GNN_NO_CARRY;
-	return d->hub_rank[v >> 6] +
-		(uint64_t)__builtin_popcountll(word & ((UINT64_C(1) << bit) - 1));
+	return gnn_degrees_hubs_before(d, v);
 }
 
 static inline uint64_t gnn_degrees_loops(const struct gnn_degrees *d, gnn_vid v)

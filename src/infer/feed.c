@@ -13,7 +13,8 @@ enum { READ_AHEAD = 2 };
 
 struct gnn_feed {
 	struct gnn_feed_opts o;
-	struct gnn_stream   *features, *offsets, *neighbors, *weights;
+	struct gnn_rows_reader *rows, *own;
+	struct gnn_stream   *offsets, *neighbors, *weights;
 	struct gnn_piece    *offset_piece; /* starts of the chunk's rows */
 	struct gnn_piece    *offset_next;  /* looked at for the end of the last row */
 	struct gnn_piece    *edge_piece, *weight_piece; /* of the same edges */
@@ -35,7 +36,7 @@ static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
 /* Of the weights that belong to one piece of neighbours. */
 static uint64_t weight_piece_bytes(const struct gnn_feed_opts *o)
 {
-	return GNN_FEED_LIST_BYTES / gnn_dtype_bytes(o->store->out.neighbors->dtype) *
+	return o->list_bytes / gnn_dtype_bytes(o->store->out.neighbors->dtype) *
 		sizeof(float);
 }
 
@@ -45,48 +46,78 @@ static uint64_t weight_bytes(const struct gnn_feed_opts *o)
 		(o->lists ? 0 : o->entries * sizeof(float) * (2 + o->ahead));
 }
 
+static struct gnn_rows_opts rows_opts(const struct gnn_feed_opts *o)
+{
+	return (struct gnn_rows_opts){.chunk_rows = o->chunk_rows, .ahead = READ_AHEAD,
+		.lent = o->ahead + 1, .verify = o->verify};
+}
+
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 {
-	uint64_t row_bytes = 0, padding = 2 * GNN_PAGE_BYTES;
+	struct gnn_rows_opts rows = rows_opts(o);
+	uint64_t padding = 2 * GNN_PAGE_BYTES;
 
-	if (o->features)
-		row_bytes = o->store->features->cols *
-			gnn_dtype_bytes(o->store->features->dtype);
-	return (o->chunk_rows * row_bytes + padding) * (READ_AHEAD + o->ahead + 1) +
+	return gnn_rows_bytes(&o->rows, &rows) + gnn_rows_bytes(&o->own, &rows) +
 		(o->chunk_rows * 8 + padding) * (READ_AHEAD + 2) +
-		(GNN_FEED_LIST_BYTES + padding) * (READ_AHEAD + neighbors_lent(o)) +
+		(o->list_bytes + padding) * (READ_AHEAD + neighbors_lent(o)) +
 		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
 				o->store->vertices)) +
 		(o->weighted ? weight_bytes(o) : 0);
 }
 
+/* From item `first` of an array to its end. */
 static int open_stream(struct gnn_stream **out, const struct gnn_feed *f,
-	const struct gnn_array *array, uint64_t piece_bytes, uint32_t lent)
+	const struct gnn_array *array, uint64_t first, uint64_t piece_bytes, uint32_t lent)
 {
+	uint64_t first_byte = first * gnn_dtype_bytes(array->dtype);
+
 	return gnn_stream_open(out, &(struct gnn_stream_opts){
-		.container = f->o.store->container, .array = array, .bytes = array->bytes,
-		.piece_bytes = piece_bytes, .ahead = READ_AHEAD, .lent = lent,
-		.verify = f->o.verify});
+		.container = f->o.store->container, .array = array, .first_byte = first_byte,
+		.bytes = array->bytes - first_byte, .piece_bytes = piece_bytes,
+		.ahead = READ_AHEAD, .lent = lent, .verify = f->o.verify});
+}
+
+/* Where the list of the first row begins. */
+static int find_first_edge(struct gnn_feed *f)
+{
+	struct gnn_stream *stream = NULL;
+	struct gnn_piece *piece;
+	int rc = GNN_OK;
+
+	if (f->o.first_row == 0)
+		return GNN_OK;
+	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
+		.container = f->o.store->container, .array = f->o.store->out.offsets,
+		.first_byte = f->o.first_row * 8, .bytes = 8, .piece_bytes = 8, .ahead = 1,
+		.lent = 1}));
+	GNN_TRY(gnn_stream_next(stream, &piece));
+	f->edge_cursor = f->edge_end = *(const uint64_t *)piece->data;
+	if (f->edge_cursor > f->o.store->edges)
+		rc = gnn_err(GNN_EDATA, "topology/out/offsets: row %llu begins at %llu, the store "
+			"has %llu edges", (unsigned long long)f->o.first_row,
+			(unsigned long long)f->edge_cursor, (unsigned long long)f->o.store->edges);
+out:
+	gnn_stream_close(stream);
+	return rc;
 }
 
 static int open_streams(struct gnn_feed *f)
 {
 	const struct gnn_store *s = f->o.store;
+	struct gnn_rows_opts rows = rows_opts(&f->o);
 	int rc;
 
-	if (f->o.features) {
-		uint64_t row_bytes = s->features->cols * gnn_dtype_bytes(s->features->dtype);
-
-		GNN_TRY(open_stream(&f->features, f, s->features, f->o.chunk_rows * row_bytes,
-			f->o.ahead + 1));
-	}
-	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.chunk_rows * 8, 2));
-	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, GNN_FEED_LIST_BYTES,
+	GNN_TRY(find_first_edge(f));
+	GNN_TRY(gnn_rows_open(&f->rows, &f->o.rows, &rows));
+	GNN_TRY(gnn_rows_open(&f->own, &f->o.own, &rows));
+	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.first_row, f->o.chunk_rows * 8,
+		2));
+	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, f->edge_cursor, f->o.list_bytes,
 		neighbors_lent(&f->o)));
 	if (f->o.weighted)
-		GNN_TRY(open_stream(&f->weights, f, s->out.weights, weight_piece_bytes(&f->o),
-			neighbors_lent(&f->o)));
+		GNN_TRY(open_stream(&f->weights, f, s->out.weights, f->edge_cursor,
+			weight_piece_bytes(&f->o), neighbors_lent(&f->o)));
 out:
 	return rc;
 }
@@ -121,11 +152,16 @@ out:
 	return rc;
 }
 
-/* Hands the gathered entries on; the chunk's last item takes its features along. */
-static int emit(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features)
+/* The rows of a chunk, which its last item takes along. */
+struct chunk {
+	struct gnn_rows_part rows, own;
+};
+
+static int push_last(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c)
 {
-	gnn_grouper_end(&f->grouper, &w->program);
-	w->features_ = features;
+	w->last = true;
+	w->rows_ = c->rows;
+	w->own_ = c->own;
 	return gnn_queue_push(f->ready, w);
 }
 
@@ -139,9 +175,10 @@ static int begin_work(struct gnn_feed *f, struct gnn_work **out, const struct gn
 	*out = item;
 	(*out)->first_row = like->first_row;
 	(*out)->rows = like->rows;
-	(*out)->features = like->features;
+	(*out)->row_data = like->row_data;
+	(*out)->own_data = like->own_data;
 	(*out)->first = like->first;
-	(*out)->features_ = NULL;
+	(*out)->last = false;
 	(*out)->neighbors_ = NULL;
 	(*out)->weights_ = NULL;
 	return GNN_OK;
@@ -175,24 +212,59 @@ static const float *weights_at(const struct gnn_feed *f, gnn_eid edge)
 		(edge - f->weight_piece->first_byte / sizeof(float));
 }
 
+/* The first of the ascending neighbours [0, count) at or past v. */
+static uint64_t lower_bound(const void *neighbors, enum gnn_dtype dtype, uint64_t count, gnn_vid v)
+{
+	uint64_t low = 0;
+
+	while (low < count) {
+		uint64_t middle = low + (count - low) / 2;
+		gnn_vid u = dtype == GNN_U32 ? ((const uint32_t *)neighbors)[middle] :
+			((const uint64_t *)neighbors)[middle];
+
+		if (u < v)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* Of `count` neighbours: those in front of the range are skipped, *kept are in it. */
+static uint64_t slice(const struct gnn_feed *f, const char *from, enum gnn_dtype dtype,
+	uint64_t count, uint64_t *kept)
+{
+	const struct gnn_range *to = &f->o.to;
+	uint64_t skipped = 0;
+
+	*kept = count;
+	if (to->first > 0)
+		skipped = lower_bound(from, dtype, count, to->first);
+	/* A neighbour outside the graph is in the last range: it must be seen. */
+	if (to->first + to->count < f->o.store->vertices)
+		*kept = lower_bound(from, dtype, count, to->first + to->count);
+	*kept -= skipped;
+	return skipped;
+}
+
 /* As many edges of one row, up to `end`, as the piece and the grouper allow. */
 static int take_edges(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
 {
 	enum gnn_dtype dtype = f->o.store->out.neighbors->dtype;
 	uint32_t item = gnn_dtype_bytes(dtype);
-	uint64_t count;
+	uint64_t count, skipped, kept, room = f->grouper.capacity - f->grouper.count;
 	const char *from;
 	int rc;
 
 	if (f->edge_cursor == f->edge_end)
 		GNN_TRY(next_edges(f));
-	count = gnn_min_u64(gnn_min_u64(end, f->edge_end) - f->edge_cursor,
-		f->grouper.capacity - f->grouper.count);
+	count = gnn_min_u64(end, f->edge_end) - f->edge_cursor;
 	from = (const char *)f->edge_piece->data + (f->edge_cursor * item -
 		f->edge_piece->first_byte);
-	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from, weights_at(f, f->edge_cursor), dtype,
-		count));
-	f->edge_cursor += count;
+	skipped = slice(f, from, dtype, count, &kept);
+	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from + skipped * item,
+		weights_at(f, f->edge_cursor + skipped), dtype, gnn_min_u64(kept, room)));
+	f->edge_cursor += kept <= room ? count : skipped + room;
 out:
 	return rc;
 }
@@ -206,7 +278,8 @@ static int make_room(struct gnn_feed *f, struct gnn_work **w)
 	if (f->grouper.count < f->grouper.capacity)
 		return GNN_OK;
 	like.first = false;
-	GNN_TRY(emit(f, *w, NULL));
+	gnn_grouper_end(&f->grouper, &(*w)->program);
+	GNN_TRY(gnn_queue_push(f->ready, *w));
 	GNN_TRY(begin_work(f, w, &like));
 out:
 	return rc;
@@ -226,7 +299,7 @@ static int feed_row(struct gnn_feed *f, struct gnn_work **w, gnn_vid v, uint32_t
 {
 	int rc = GNN_OK;
 
-	if (f->o.own) {
+	if (f->o.own_entries && v - f->o.to.first < f->o.to.count) {
 		GNN_TRY(make_room(f, w));
 		gnn_grouper_own(&f->grouper, v, row);
 	}
@@ -239,7 +312,7 @@ out:
 }
 
 /* The chunk's edges grouped by destination here, in as many items as they need. */
-static int feed_programs(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features,
+static int feed_programs(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c,
 	gnn_eid end)
 {
 	const uint64_t *offset = f->offset_piece->data;
@@ -251,7 +324,8 @@ static int feed_programs(struct gnn_feed *f, struct gnn_work *w, struct gnn_piec
 		GNN_TRY(check_row(f, w->first_row + i, offset[i], row_end));
 		GNN_TRY(feed_row(f, &w, w->first_row + i, (uint32_t)i, row_end));
 	}
-	GNN_TRY(emit(f, w, features));
+	gnn_grouper_end(&f->grouper, &w->program);
+	GNN_TRY(push_last(f, w, c));
 out:
 	return rc;
 }
@@ -290,8 +364,7 @@ static uint64_t first_row_from(const uint64_t *offset, uint64_t row, uint64_t to
 }
 
 /* The chunk's edges as they lie in the store, an item for each neighbour piece they touch. */
-static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *features,
-	gnn_eid end)
+static int feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c, gnn_eid end)
 {
 	enum gnn_dtype dtype = f->o.store->out.neighbors->dtype;
 	struct gnn_work like;
@@ -300,7 +373,7 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *
 	GNN_TRY(copy_offsets(f, w, end));
 	w->list = (struct gnn_edge_list){.first_vertex = w->first_row, .rows = w->rows,
 		.edge_begin = f->edge_cursor, .offsets = w->offsets_, .dtype = dtype,
-		.own = f->o.own, .drop_loops = f->o.drop_loops,
+		.own = f->o.own_entries, .drop_loops = f->o.drop_loops, .to = f->o.to,
 		.weighted = f->o.weighted, .own_weights = f->o.own_weights};
 	for (;;) {
 		struct gnn_edge_list *l = &w->list;
@@ -334,8 +407,7 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, struct gnn_piece *
 		w->list.row_begin = like.list.row_end;
 		w->list.edge_begin = like.list.edge_end;
 	}
-	w->features_ = features;
-	GNN_TRY(gnn_queue_push(f->ready, w));
+	GNN_TRY(push_last(f, w, c));
 out:
 	return rc;
 }
@@ -343,17 +415,18 @@ out:
 static int feed_chunk(struct gnn_feed *f, gnn_vid first, uint64_t rows)
 {
 	struct gnn_work like = {.first_row = first, .rows = rows, .first = true}, *w = NULL;
-	struct gnn_piece *features = NULL;
+	struct chunk c = {0};
 	gnn_eid end;
 	int rc;
 
 	GNN_TRY(next_offsets(f, rows, &end));
-	if (f->features != NULL) {
-		GNN_TRY(next_piece(f->features, &features, "features"));
-		like.features = features->data;
-	}
+	GNN_TRY(gnn_rows_next(f->rows, &c.rows));
+	if (first >= f->o.own.first && first < f->o.own.first + f->o.own.count)
+		GNN_TRY(gnn_rows_next(f->own, &c.own));
+	like.row_data = c.rows.data;
+	like.own_data = c.own.data;
 	GNN_TRY(begin_work(f, &w, &like));
-	GNN_TRY(f->o.lists ? feed_lists(f, w, features, end) : feed_programs(f, w, features, end));
+	GNN_TRY(f->o.lists ? feed_lists(f, w, &c, end) : feed_programs(f, w, &c, end));
 out:
 	return rc;
 }
@@ -364,7 +437,7 @@ static int run(void *arg)
 	uint64_t vertices = f->o.store->vertices;
 	int rc = GNN_OK;
 
-	for (gnn_vid v = 0; v < vertices && rc == GNN_OK; v += f->o.chunk_rows) {
+	for (gnn_vid v = f->o.first_row; v < vertices && rc == GNN_OK; v += f->o.chunk_rows) {
 		uint64_t span = gnn_trace_begin();
 
 		rc = feed_chunk(f, v, gnn_min_u64(f->o.chunk_rows, vertices - v));
@@ -374,9 +447,8 @@ static int run(void *arg)
 		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu "
 			"edges", (unsigned long long)f->edge_cursor,
 			(unsigned long long)f->o.store->edges);
-	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors);
-	if (f->features != NULL)
-		f->read_bytes += gnn_stream_read_bytes(f->features);
+	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors) +
+		gnn_rows_read_bytes(f->rows) + gnn_rows_read_bytes(f->own);
 	if (f->weights != NULL)
 		f->read_bytes += gnn_stream_read_bytes(f->weights);
 	gnn_queue_close(f->ready);
@@ -413,12 +485,13 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 
 	*out = NULL;
 	GNN_ASSERT(o->chunk_rows > 0 && o->chunk_rows % GNN_PANEL_ROWS == 0 && o->ahead >= 2);
+	GNN_ASSERT(o->first_row % o->chunk_rows == 0);
 	GNN_NEW(f, GNN_MEM_MISC);
 	f->o = *o;
 	GNN_TRY(make_work(f));
 	if (!o->lists)
-		GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, o->chunk_rows, o->entries,
-			o->drop_loops));
+		GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, &o->to, o->chunk_rows,
+			o->entries, o->drop_loops));
 	if (o->weighted && !o->lists)
 		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
 	GNN_TRY(open_streams(f));
@@ -445,13 +518,12 @@ int gnn_feed_next(struct gnn_feed *f, struct gnn_work **work)
 
 void gnn_feed_put(struct gnn_feed *f, struct gnn_work *work)
 {
-	if (work->features_ != NULL)
-		gnn_stream_put(f->features, work->features_);
+	gnn_rows_put(f->rows, &work->rows_);
+	gnn_rows_put(f->own, &work->own_);
 	if (work->neighbors_ != NULL)
 		gnn_stream_put(f->neighbors, work->neighbors_);
 	if (work->weights_ != NULL)
 		gnn_stream_put(f->weights, work->weights_);
-	work->features_ = NULL;
 	work->neighbors_ = NULL;
 	work->weights_ = NULL;
 	gnn_queue_push(f->idle, work);
@@ -472,15 +544,16 @@ void gnn_feed_stop(struct gnn_feed *f)
 		gnn_err_save(&first, GNN_OK);
 		gnn_queue_cancel(f->ready);
 		gnn_queue_cancel(f->idle);
-		if (f->features != NULL)
-			gnn_stream_cancel(f->features);
+		gnn_rows_cancel(f->rows);
+		gnn_rows_cancel(f->own);
 		gnn_stream_cancel(f->neighbors);
 		if (f->weights != NULL)
 			gnn_stream_cancel(f->weights);
 		gnn_stage_join(&f->stage);
 		gnn_err_restore(&first);
 	}
-	gnn_stream_close(f->features);
+	gnn_rows_close(f->rows);
+	gnn_rows_close(f->own);
 	gnn_stream_close(f->offsets);
 	gnn_stream_close(f->neighbors);
 	gnn_stream_close(f->weights);

@@ -1,4 +1,4 @@
-/* infer/infer.c - see infer.h. */
+/* infer/infer.c - see infer.h. The state machine; its leaves are pass.c, seal.c and publish.c. */
 #include "infer/infer.h"
 
 #include "base/clock.h"
@@ -6,38 +6,13 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "base/progress.h"
-#include "base/trace.h"
-#include "infer/layer_run.h"
-#include "infer/result.h"
-#include "infer/score.h"
+#include "infer/planner.h"
+#include "infer/run.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/*
- * OPEN -> LAYER_BEGIN -> STREAM (scores, combine) -> SEAL -> LAYER_BEGIN ... -> PUBLISH
- *
- * STREAM absorbs work items until the feed ends; SEAL finishes all rows, panel by panel, into the
- * result and into the input of the next layer.
- */
-struct run {
-	const struct gnn_infer_opts *o;
-	struct gnn_infer_report     *report;
-	struct gnn_degrees          *degrees;
-	struct gnn_plan              plan;
-	struct gnn_result           *result;
-	struct gnn_score            *score;
-	struct gnn_layer_run         layer;
-	float                       *input;    /* of the next layer, until that layer takes it */
-	float                       *finished; /* (finish_rows, widest output) */
-	float                       *host;     /* the same rows in host memory */
-	const char                  *pinned;   /* the mapped store, or NULL */
-	struct gnn_progress         *progress; /* of the layer: rows streamed, then finished */
-	uint64_t                     row_bytes; /* of features in the store */
-	uint64_t                     stream_start_ns;
-};
+enum { PATH_BYTES = 4096 };
 
 /* Whether the layers scale messages by the weights of the store; all are of one architecture. */
 static bool uses_weights(const struct gnn_infer_opts *o)
@@ -64,47 +39,8 @@ out:
 	return rc;
 }
 
-/* Buffers for finished rows, and for what the passes hand to the backend. */
-static int reserve(struct run *r)
-{
-	struct gnn_backend *b = r->o->backend;
-	const struct gnn_array *features = r->o->store->features;
-	uint64_t widest = 0, chunk_rows = 0;
-	void *block;
-	int rc;
-
-	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
-		widest = gnn_max_u64(widest, gnn_model_conv(r->o->model, l)->dim_out);
-		chunk_rows = gnn_max_u64(chunk_rows, r->plan.layer[l].chunk_rows);
-	}
-	GNN_TRY(b->ops->alloc(b, &block, r->plan.finish_rows * widest * sizeof(float)));
-	r->finished = block;
-	r->host = block;
-	if (!b->ops->unified) {
-		GNN_TRY(b->ops->alloc_host(b, &block,
-			r->plan.finish_rows * widest * sizeof(float)));
-		r->host = block;
-	}
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_ROWS, r->plan.layer[0].chunk_rows *
-		features->cols * gnn_dtype_bytes(features->dtype)));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, GNN_FEED_LIST_BYTES));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, uses_weights(r->o) ? GNN_FEED_LIST_BYTES /
-		gnn_dtype_bytes(r->o->store->out.neighbors->dtype) * sizeof(float) : 0));
-	if (b->ops->group != NULL)
-		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){
-			.vertices = r->o->store->vertices,
-			.hub_bits = r->degrees->hub_bits_there,
-			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
-			.weighted = uses_weights(r->o),
-			.entries_max = chunk_rows + GNN_FEED_LIST_BYTES / gnn_dtype_bytes(
-				r->o->store->out.neighbors->dtype)}));
-out:
-	return rc;
-}
-
 /* A mapped store is copied from where it lies, without a bounce. */
-static int pin_store(struct run *r)
+static int pin_store(struct gnn_run *r)
 {
 	struct gnn_backend *b = r->o->backend;
 	const char *base;
@@ -125,7 +61,7 @@ out:
 }
 
 /* Degrees that sum weights, where the layers take them. */
-static int load_weighted(struct run *r)
+static int load_weighted(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
 	const struct gnn_conv *c = gnn_model_conv(o->model, 0);
@@ -139,7 +75,7 @@ static int load_weighted(struct run *r)
 }
 
 /* Degrees of all kinds, as far as the layers take them. */
-static int load_degrees(struct run *r)
+static int load_degrees(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
 	bool out = false;
@@ -157,161 +93,184 @@ out:
 	return rc;
 }
 
-static int open_run(struct run *r)
+/* Buffers for finished rows, and for what the passes hand to the backend. */
+static int reserve_stages(struct gnn_run *r)
+{
+	struct gnn_backend *b = r->o->backend;
+	const struct gnn_store *s = r->o->store;
+	uint64_t chunk_rows = 0, bytes = 0;
+	int rc = GNN_OK;
+
+	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
+		const struct gnn_layer_plan *lp = &r->plan.layer[l];
+		const struct gnn_conv *c = gnn_model_conv(r->o->model, l);
+		uint64_t row = l == 0 ? s->features->cols * gnn_dtype_bytes(s->features->dtype) :
+			lp->input_width * sizeof(float);
+
+		row = gnn_max_u64(row, c->message.dim_out * sizeof(float));
+		chunk_rows = gnn_max_u64(chunk_rows, lp->chunk_rows);
+		bytes = gnn_max_u64(bytes, lp->chunk_rows * row);
+	}
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_ROWS, bytes));
+	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+		GNN_TRY(b->ops->reserve(b, GNN_STAGE_OWN, bytes));
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, r->plan.list_bytes));
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, uses_weights(r->o) ? r->plan.list_bytes /
+		gnn_dtype_bytes(s->out.neighbors->dtype) * sizeof(float) : 0));
+	if (b->ops->group != NULL)
+		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){.vertices = s->vertices,
+			.hub_bits = r->degrees->hub_bits_there,
+			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
+			.weighted = uses_weights(r->o),
+			.entries_max = chunk_rows + r->plan.list_bytes / gnn_dtype_bytes(
+				s->out.neighbors->dtype)}));
+out:
+	return rc;
+}
+
+static int alloc_rows(struct gnn_backend *b, bool host, float **out, uint64_t floats)
+{
+	void *block;
+	int rc = host ? b->ops->alloc_host(b, &block, floats * sizeof(float)) :
+		b->ops->alloc(b, &block, floats * sizeof(float));
+
+	*out = block;
+	return rc;
+}
+
+static int reserve(struct gnn_run *r)
+{
+	struct gnn_backend *b = r->o->backend;
+	uint64_t widest = 0, widest_input = 0, rows = r->plan.finish_rows;
+	int rc;
+
+	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
+		widest = gnn_max_u64(widest, gnn_model_conv(r->o->model, l)->dim_out);
+		if (l > 0 && r->plan.layer[l].input_message)
+			widest_input = gnn_max_u64(widest_input, r->plan.layer[l].input_width);
+	}
+	GNN_TRY(alloc_rows(b, false, &r->finished, rows * widest));
+	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+		GNN_TRY(alloc_rows(b, false, &r->converted, rows * widest_input));
+	r->host = r->finished;
+	if (!b->ops->unified)
+		GNN_TRY(alloc_rows(b, true, &r->host, rows * widest));
+	GNN_TRY(reserve_stages(r));
+out:
+	return rc;
+}
+
+static int open_folder(struct gnn_run *r)
+{
+	const struct gnn_infer_opts *o = r->o;
+	const char *slash = strrchr(o->out_path, '/');
+	char path[PATH_BYTES];
+	int n;
+
+	if (r->plan.kind != GNN_PLAN_PARTITIONED)
+		return GNN_OK;
+	if (o->scratch == NULL)
+		n = snprintf(path, sizeof(path), "%s.gnnrun-scratch", o->out_path);
+	else
+		n = snprintf(path, sizeof(path), "%s/%s.gnnrun-scratch", o->scratch,
+			slash != NULL ? slash + 1 : o->out_path);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");
+	n = gnn_folder_open(&r->folder, path);
+	return n < 0 ? n : gnn_folder_clear(r->folder);
+}
+
+static int open_run(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
 	uint32_t layers = gnn_model_layers(o->model);
 	int rc;
 
-	GNN_TRY(load_degrees(r));
-	GNN_TRY(pin_store(r));
-	GNN_TRY(gnn_plan_make(&r->plan, o, r->degrees));
 	GNN_TRY(check_dense(o));
-	GNN_TRY(reserve(r));
 	GNN_TRY(gnn_score_create(&r->score, o->store,
 		gnn_model_conv(o->model, layers - 1)->dim_out, o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o));
+	GNN_TRY(gnn_planner_check(o));
+	GNN_TRY(load_degrees(r));
+	GNN_TRY(pin_store(r));
+	GNN_TRY(gnn_planner_make(&r->plan, o, r->degrees));
+	GNN_TRY(reserve(r));
+	GNN_TRY(open_folder(r));
 out:
 	return rc;
 }
 
-static int begin_layer(struct run *r, uint32_t l)
+/* --- a layer --- */
+
+static int open_kept(struct gnn_run *r, struct gnn_kept **out, struct gnn_kept_opts o,
+	uint32_t l, const char *what)
+{
+	char label[32];
+
+	if (o.kind != GNN_ROWS_MEMORY && o.kind != GNN_ROWS_FILE)
+		return GNN_OK;
+	snprintf(label, sizeof(label), "layer%u-%s", l + 1, what);
+	o.folder = r->folder != NULL ? gnn_folder_path(r->folder) : NULL;
+	o.label = label;
+	return gnn_kept_open(out, &o);
+}
+
+static int begin_layer(struct gnn_run *r, uint32_t l)
 {
 	const struct gnn_layer_plan *lp = &r->plan.layer[l];
-	float *input = r->input;
-
-	r->input = NULL;
-	return gnn_layer_run_init(&r->layer, r->o->backend, gnn_model_conv(r->o->model, l), lp,
-		r->degrees, r->o->store->features->dtype, input,
-		gnn_max_u64(lp->chunk_rows, r->plan.finish_rows));
-}
-
-/* Work items whose operations are issued and not known to be done, oldest first. */
-struct in_flight {
-	struct gnn_work *work[GNN_IN_FLIGHT_MAX];
-	uint64_t         ticket[GNN_IN_FLIGHT_MAX];
-	uint32_t         first, count;
-};
-
-/* Waits for the oldest and gives it back to the feed. */
-static int retire(struct run *r, struct gnn_feed *feed, struct in_flight *f)
-{
-	int rc = r->o->backend->ops->wait(r->o->backend, f->ticket[f->first]);
-
-	gnn_feed_put(feed, f->work[f->first]);
-	f->first = (f->first + 1) % GNN_IN_FLIGHT_MAX;
-	f->count--;
-	return rc;
-}
-
-static int absorb(struct run *r, struct gnn_feed *feed, enum gnn_pass pass, struct gnn_work *work,
-	struct in_flight *f)
-{
-	struct gnn_backend *b = r->o->backend;
-	uint32_t last = (f->first + f->count) % GNN_IN_FLIGHT_MAX;
-	uint64_t span = gnn_trace_begin();
 	int rc;
 
-	f->work[last] = work;
-	f->count++;
-	rc = gnn_layer_run_absorb(&r->layer, pass, work);
-	gnn_trace_end(span, "absorb");
-	if (work->first)
-		gnn_progress_add(r->progress, work->rows, work->features != NULL ?
-			work->rows * r->row_bytes : 0);
-	if (b->ops->mark(b, &f->ticket[last]) < 0 && rc == GNN_OK)
-		rc = GNN_EOS;
-	if (rc == GNN_OK && f->count == r->plan.in_flight)
-		rc = retire(r, feed, f);
-	return rc;
-}
-
-/* One pass over the graph: every work item is absorbed. */
-static int stream(struct run *r, uint32_t l, enum gnn_pass pass)
-{
-	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
-	struct in_flight f = {.count = 0};
-	struct gnn_feed *feed = NULL;
-	struct gnn_work *work;
-	int rc, end;
-
-	opts.features = opts.features &&
-		!(pass == GNN_PASS_COMBINE && gnn_layer_run_needs_scores(&r->layer));
-	GNN_TRY(gnn_feed_start(&feed, &opts));
-	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK)
-		GNN_TRY(absorb(r, feed, pass, work, &f));
-	if (rc == GNN_EOF)
-		rc = GNN_OK;
-	r->report->layer[l].read_bytes += gnn_feed_read_bytes(feed);
-out:
-	/* The buffers of the items must outlive what the backend still does with them. */
-	while (f.count > 0) {
-		end = retire(r, feed, &f);
-		rc = rc == GNN_OK ? end : rc;
-	}
-	gnn_feed_stop(feed);
-	return rc;
-}
-
-/* Rows of the layer after this one, from finished rows of this one. */
-static int keep_for_next(struct run *r, uint32_t l, gnn_vid first, uint64_t rows)
-{
-	const struct gnn_layer_plan *next = &r->plan.layer[l + 1];
-	const struct gnn_conv *c = gnn_model_conv(r->o->model, l + 1);
-	struct gnn_backend *b = r->o->backend;
-	float *to = r->input + first * next->input_width;
-	uint64_t row_bytes = next->input_width * sizeof(float);
-
-	if (next->input_message)
-		return gnn_layer_run_messages(b, c, r->degrees, r->layer.vec, first, rows,
-			r->finished, to);
-	return b->ops->copy(b, to, row_bytes, r->finished, row_bytes, row_bytes, rows);
-}
-
-/* Finished rows where the host can read them. */
-static int to_host(struct run *r, uint64_t rows, uint64_t row_bytes)
-{
-	struct gnn_backend *b = r->o->backend;
-	uint64_t ticket;
-	int rc = GNN_OK;
-
-	if (!b->ops->unified)
-		GNN_TRY(b->ops->copy(b, r->host, row_bytes, r->finished, row_bytes, row_bytes,
-			rows));
-	GNN_TRY(b->ops->mark(b, &ticket));
-	GNN_TRY(b->ops->wait(b, ticket));
+	GNN_TRY(gnn_layer_run_init(&r->layer, &(struct gnn_layer_run_opts){
+		.backend = r->o->backend, .conv = gnn_model_conv(r->o->model, l),
+		.degrees = r->degrees, .chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
+		.carry_rows = lp->carry_rows,
+		.rows_max = gnn_max_u64(lp->chunk_rows, r->plan.finish_rows)}));
+	GNN_TRY(open_kept(r, &r->messages, gnn_plan_messages(&r->plan, l, r->o), l, "messages"));
+	GNN_TRY(open_kept(r, &r->output[l], gnn_plan_output(&r->plan, l, r->o), l, "out"));
 out:
 	return rc;
 }
 
-static int seal_layer(struct run *r, uint32_t l)
+static uint64_t kept_bytes(const struct gnn_kept *k)
 {
-	struct gnn_backend *b = r->o->backend;
-	uint64_t vertices = r->o->store->vertices;
-	bool last = l + 1 == r->plan.layer_count;
-	void *block;
+	return k != NULL ? gnn_kept_written_bytes(k) : 0;
+}
+
+static void drop(struct gnn_kept **k)
+{
+	gnn_kept_drop(*k);
+	*k = NULL;
+}
+
+/* Before the first shard is sealed. A resident input has been read for the last time by then. */
+static int open_next(struct gnn_run *r, uint32_t l)
+{
+	if (r->plan.kind == GNN_PLAN_RESIDENT) {
+		drop(&r->input);
+		drop(&r->messages);
+	}
+	if (l + 1 == r->plan.layer_count)
+		return GNN_OK;
+	return open_kept(r, &r->next, gnn_plan_input(&r->plan, l + 1, r->o), l + 1, "input");
+}
+
+static int end_layer(struct gnn_run *r, uint32_t l)
+{
+	struct gnn_layer_report *lr = &r->report->layer[l];
 	int rc = GNN_OK;
 
-	gnn_layer_run_drop_input(&r->layer);
-	if (!last) {
-		GNN_TRY(b->ops->alloc(b, &block, gnn_align_up(vertices, b->ops->panel_rows) *
-			r->plan.layer[l + 1].input_width * sizeof(float)));
-		r->input = block;
-	}
-	for (gnn_vid v = 0; v < vertices; v += r->plan.finish_rows) {
-		uint64_t rows = gnn_min_u64(r->plan.finish_rows, vertices - v);
-		uint64_t span = gnn_trace_begin();
-
-		GNN_TRY(gnn_layer_run_finish(&r->layer, v, rows, r->finished));
-		if (!last)
-			GNN_TRY(keep_for_next(r, l, v, rows));
-		GNN_TRY(to_host(r, rows, r->layer.conv->dim_out * sizeof(float)));
-		GNN_TRY(gnn_result_rows(r->result, l, rows, r->host));
-		if (last && r->score != NULL)
-			GNN_TRY(gnn_score_rows(r->score, v, rows, r->host));
-		gnn_trace_end(span, "finish");
-		gnn_progress_add(r->progress, rows, 0);
-	}
+	if (r->next != NULL)
+		GNN_TRY(gnn_kept_finish(r->next));
+	if (r->output[l] != NULL)
+		GNN_TRY(gnn_kept_finish(r->output[l]));
+	lr->written_bytes = kept_bytes(r->messages) + kept_bytes(r->next) +
+		kept_bytes(r->output[l]);
+	lr->messages = r->layer.messages;
+	drop(&r->input);
+	drop(&r->messages);
+	r->input = r->next;
+	r->next = NULL;
 out:
 	return rc;
 }
@@ -328,96 +287,104 @@ static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
 	gnn_json_u64(line, "message_dim", lr->message_dim);
 	gnn_json_real(line, "wall_s", lr->wall_s);
 	gnn_json_u64(line, "read_bytes", lr->read_bytes);
+	gnn_json_u64(line, "written_bytes", lr->written_bytes);
 	gnn_json_u64(line, "messages", lr->messages);
 	gnn_metrics_end(line);
 }
 
-static int run_passes(struct run *r, uint32_t l)
+/* STREAM and SEAL of each shard; GAT's first pass has nothing to seal. */
+static int run_passes(struct gnn_run *r, uint32_t l)
 {
-	bool scores = gnn_layer_run_needs_scores(&r->layer);
-	uint64_t passes = scores ? 3 : 2; /* the last one finishes */
-	char what[32];
-	int rc;
+	uint32_t passes = gnn_plan_passes(&r->plan, l, r->layer.o.conv);
+	uint32_t first_seal = passes - r->plan.layer[l].shards;
+	int rc = GNN_OK;
 
-	snprintf(what, sizeof(what), "layer %u", l + 1);
-	r->progress = gnn_progress_begin(what, "rows", passes * r->o->store->vertices);
-	if (l == 0)
-		r->stream_start_ns = gnn_clock_ns();
-	if (scores)
-		GNN_TRY(stream(r, l, GNN_PASS_SCORES));
-	GNN_TRY(stream(r, l, GNN_PASS_COMBINE));
-	if (l == 0)
-		r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
-	GNN_TRY(seal_layer(r, l));
+	for (uint32_t p = 0; p < passes; p++) {
+		GNN_TRY(gnn_run_pass(r, l, p));
+		if (p < first_seal)
+			continue;
+		if (l == 0 && p == first_seal)
+			r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
+		if (p == first_seal)
+			GNN_TRY(open_next(r, l));
+		GNN_TRY(gnn_run_seal(r, l));
+	}
 out:
-	gnn_progress_end(r->progress);
-	r->progress = NULL;
 	return rc;
 }
 
-static int run_layer(struct run *r, uint32_t l)
+static int run_layer(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_layer_report *lr = &r->report->layer[l];
 	const struct gnn_conv *c = gnn_model_conv(r->o->model, l);
 	uint64_t start_ns = gnn_clock_ns();
+	char what[32];
 	int rc;
 
-	lr->plan = "resident";
+	lr->plan = gnn_plan_name(r->plan.kind);
+	lr->shards = r->plan.layer[l].shards;
 	lr->message_order = c->transform_first ? "transform-first" : "aggregate-first";
 	lr->message_dim = c->width;
+	snprintf(what, sizeof(what), "layer %u", l + 1);
+	/* Each vertex is a row of every pass, and is finished once. */
+	r->progress = gnn_progress_begin(what, "rows", (gnn_plan_passes(&r->plan, l, c) + 1) *
+		r->o->store->vertices);
 	GNN_TRY(begin_layer(r, l));
+	if (l == 0)
+		r->stream_start_ns = gnn_clock_ns();
 	GNN_TRY(run_passes(r, l));
-	lr->messages = r->layer.messages;
+	GNN_TRY(end_layer(r, l));
 	lr->wall_s = gnn_clock_s_since(start_ns);
 	r->report->read_bytes += lr->read_bytes;
+	r->report->written_bytes += lr->written_bytes;
 	report_layer(lr, l);
 out:
+	gnn_progress_end(r->progress);
+	r->progress = NULL;
 	gnn_layer_run_fini(&r->layer);
 	return rc;
 }
 
-static int publish(struct run *r)
+static void close_run(struct gnn_run *r)
 {
-	int rc = GNN_OK;
+	struct gnn_backend *b = r->o->backend;
 
-	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
-		r->report->score[k] = NAN;
-	if (r->score != NULL) {
-		r->report->metric = gnn_score_name(r->score);
-		GNN_TRY(gnn_score_end(r->score, r->report->score));
-	}
-	GNN_TRY(gnn_result_commit(&r->result, r->o->store, &r->report->written_bytes));
-out:
-	return rc;
+	if (r->pinned != NULL)
+		b->ops->unpin(b, r->pinned);
+	drop(&r->input);
+	drop(&r->messages);
+	drop(&r->next);
+	for (uint32_t l = 0; l < GNN_LAYERS_MAX; l++)
+		drop(&r->output[l]);
+	gnn_folder_remove(r->folder);
+	b->ops->free(b, r->finished);
+	b->ops->free(b, r->converted);
+	if (!b->ops->unified)
+		b->ops->free_host(b, r->host);
+	gnn_score_destroy(r->score);
+	gnn_result_destroy(r->result);
+	gnn_degrees_free(r->degrees);
 }
 
+/* OPEN -> (LAYER_BEGIN -> (STREAM -> SEAL) of each shard) of each layer -> PUBLISH */
 int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
 {
-	struct run r = {.o = o, .report = report};
+	struct gnn_run r = {.o = o, .report = report};
 	uint64_t start_ns = gnn_clock_ns();
 	int rc;
 
 	*report = (struct gnn_infer_report){.layer_count = gnn_model_layers(o->model)};
 	GNN_TRY(open_run(&r));
 	report->feature_bytes = o->store->features->bytes;
-	r.row_bytes = o->store->features->cols * gnn_dtype_bytes(o->store->features->dtype);
 	for (uint32_t l = 0; l < r.plan.layer_count; l++)
 		GNN_TRY(run_layer(&r, l));
-	GNN_TRY(publish(&r));
+	GNN_TRY(gnn_run_publish(&r));
 	report->stream_s = gnn_clock_s_since(r.stream_start_ns);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;
 	report->peak_host_bytes = gnn_machine_peak();
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
 out:
-	if (r.pinned != NULL)
-		o->backend->ops->unpin(o->backend, r.pinned);
-	o->backend->ops->free(o->backend, r.input);
-	o->backend->ops->free(o->backend, r.finished);
-	if (!o->backend->ops->unified)
-		o->backend->ops->free_host(o->backend, r.host);
-	gnn_score_destroy(r.score);
-	gnn_result_destroy(r.result);
-	gnn_degrees_free(r.degrees);
+	close_run(&r);
 	return rc;
 }

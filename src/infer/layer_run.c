@@ -32,67 +32,37 @@ static int fill_factors(struct gnn_backend *b, const struct gnn_conv *c,
 	return rc;
 }
 
-static int allocate_states(struct gnn_layer_run *r)
+int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts *o)
 {
-	struct gnn_backend *b = r->backend;
-	const struct gnn_conv *c = r->conv;
-	uint64_t v = r->degrees->vertices, padded = gnn_align_up(v, b->ops->panel_rows);
-	float empty = c->combine == GNN_COMBINE_MAX ? -INFINITY : 0.0f;
+	const struct gnn_conv *c = o->conv;
+	struct gnn_backend *b = o->backend;
+	uint64_t scores = o->degrees->vertices * 3 * c->heads;
 	int rc;
 
-	GNN_TRY(alloc_floats(b, &r->state, padded * c->state_width));
-	GNN_TRY(b->ops->fill(b, r->state, empty, v * c->state_width));
-	if (r->plan->carry_bytes > 0) {
-		uint64_t count = r->degrees->hub_count * c->state_width;
-
-		GNN_TRY(alloc_floats(b, &r->carry, count));
-		GNN_TRY(b->ops->fill(b, r->carry, 0.0f, count));
-	}
-	if (c->combine != GNN_COMBINE_SOFTMAX)
-		goto out;
-	GNN_TRY(alloc_floats(b, &r->scores, v * 3 * c->heads));
-	GNN_TRY(b->ops->fill(b, r->scores, -INFINITY, v * 3 * c->heads));
-	if (!r->plan->input_message)
-		GNN_TRY(alloc_floats(b, &r->kept, padded * c->width));
-out:
-	return rc;
-}
-
-int gnn_layer_run_init(struct gnn_layer_run *r, struct gnn_backend *b, const struct gnn_conv *c,
-	const struct gnn_layer_plan *plan, const struct gnn_degrees *d,
-	enum gnn_dtype feature_dtype, float *input, uint64_t rows_max)
-{
-	int rc;
-
-	*r = (struct gnn_layer_run){.backend = b, .conv = c, .plan = plan, .degrees = d,
-		.feature_dtype = feature_dtype, .input = input};
+	*r = (struct gnn_layer_run){.o = *o};
 	gnn_rowprog_init(&r->identity, c->dim_in);
-	GNN_TRY(allocate_states(r));
-	if (!plan->input_message && !plan->keep_messages)
-		GNN_TRY(alloc_floats(b, &r->message, plan->chunk_rows * c->message.dim_out));
+	GNN_TRY(alloc_floats(b, &r->state, o->state_rows * c->state_width));
+	if (o->carry_rows > 0)
+		GNN_TRY(alloc_floats(b, &r->carry, o->carry_rows * c->state_width));
+	if (gnn_layer_run_needs_scores(r)) {
+		GNN_TRY(alloc_floats(b, &r->scores, scores));
+		GNN_TRY(b->ops->fill(b, r->scores, -INFINITY, scores));
+	}
+	GNN_TRY(alloc_floats(b, &r->message, o->chunk_rows * c->message.dim_out));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
-		GNN_TRY(alloc_floats(b, &r->vec[k], rows_max));
+		GNN_TRY(alloc_floats(b, &r->vec[k], o->rows_max));
 out:
 	if (rc < 0)
 		gnn_layer_run_fini(r);
 	return rc;
 }
 
-void gnn_layer_run_drop_input(struct gnn_layer_run *r)
-{
-	r->backend->ops->free(r->backend, r->input);
-	r->backend->ops->free(r->backend, r->kept);
-	r->input = NULL;
-	r->kept = NULL;
-}
-
 void gnn_layer_run_fini(struct gnn_layer_run *r)
 {
-	struct gnn_backend *b = r->backend;
+	struct gnn_backend *b = r->o.backend;
 
 	if (b == NULL)
 		return;
-	gnn_layer_run_drop_input(r);
 	b->ops->free(b, r->message);
 	b->ops->free(b, r->state);
 	b->ops->free(b, r->carry);
@@ -104,45 +74,103 @@ void gnn_layer_run_fini(struct gnn_layer_run *r)
 
 bool gnn_layer_run_needs_scores(const struct gnn_layer_run *r)
 {
-	return r->conv->combine == GNN_COMBINE_SOFTMAX;
+	return r->o.conv->combine == GNN_COMBINE_SOFTMAX;
 }
 
-/* Where the chunk's message rows stand once they are there. */
-static float *message_rows(struct gnn_layer_run *r, const struct gnn_work *w)
+int gnn_layer_run_begin(struct gnn_layer_run *r, const struct gnn_range *to)
 {
-	if (r->plan->input_message)
-		return r->input + w->first_row * r->plan->input_width;
-	if (r->plan->keep_messages)
-		return r->kept + w->first_row * r->conv->width;
-	return r->message;
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	float empty = c->combine == GNN_COMBINE_MAX ? -INFINITY : 0.0f;
+	int rc;
+
+	GNN_ASSERT(to->first % b->ops->panel_rows == 0 && to->count <= r->o.state_rows);
+	r->to = *to;
+	GNN_TRY(b->ops->fill(b, r->state, empty, to->count * c->state_width));
+	if (r->carry != NULL)
+		GNN_TRY(b->ops->fill(b, r->carry, 0.0f, r->o.carry_rows * c->state_width));
+out:
+	return rc;
+}
+
+/* Rows of a chunk where operations can read them. */
+static int stage_rows(struct gnn_layer_run *r, enum gnn_stage_kind kind,
+	const struct gnn_rows *rows, const void *data, uint64_t count, const void **out)
+{
+	if (rows->kind == GNN_ROWS_MEMORY || data == NULL) {
+		*out = data;
+		return GNN_OK;
+	}
+	return r->o.backend->ops->stage(r->o.backend, kind, data,
+		count * gnn_rows_row_bytes(rows), out);
+}
+
+/* h of the chunk's vertices that are in the range, beside their sums. */
+static int keep_own(struct gnn_layer_run *r, const struct gnn_work *w, const struct gnn_rows *rows,
+	const void *h)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	gnn_vid first = gnn_max_u64(w->first_row, r->to.first);
+	gnn_vid end = gnn_min_u64(w->first_row + w->rows, r->to.first + r->to.count);
+
+	if (h == NULL || first >= end)
+		return GNN_OK;
+	return b->ops->rows(b, &(struct gnn_rows_args){.prog = &r->identity,
+		.from = (const char *)h + (first - w->first_row) * gnn_rows_row_bytes(rows),
+		.from_dtype = rows->dtype, .from_pitch = rows->width,
+		.to = r->state + (first - r->to.first) * c->state_width + c->width,
+		.to_pitch = c->state_width, .rows = end - first});
 }
 
 /* [ m | o ] = message(h) on the chunk's panels; h also beside the state where the conv keeps it. */
-static int transform(struct gnn_layer_run *r, const struct gnn_work *w)
+static int transform(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w)
 {
-	struct gnn_backend *b = r->backend;
-	const struct gnn_conv *c = r->conv;
-	struct gnn_rows_args a = {.prog = &c->message, .from_dtype = GNN_F32,
-		.from_pitch = c->dim_in, .to = message_rows(r, w),
-		.to_pitch = c->message.dim_out, .rows = w->rows, .vec = {r->vec[0], r->vec[1]}};
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	float *to = r->message;
+	const void *h;
 	int rc;
 
-	if (r->plan->input_message)
-		return GNN_OK;
-	if (r->plan->features) {
-		a.from_dtype = r->feature_dtype;
-		GNN_TRY(b->ops->stage(b, GNN_STAGE_ROWS, w->features,
-			w->rows * c->dim_in * gnn_dtype_bytes(a.from_dtype), &a.from));
-	} else {
-		a.from = r->input + w->first_row * r->plan->input_width;
-	}
-	GNN_TRY(fill_factors(b, c, r->degrees, c->message_vec, w->first_row, w->rows, r->vec));
-	GNN_TRY(b->ops->rows(b, &a));
-	if (c->own == GNN_OWN_KEEP) {
-		a.prog = &r->identity;
-		a.to = r->state + w->first_row * c->state_width + c->width;
-		a.to_pitch = c->state_width;
-		GNN_TRY(b->ops->rows(b, &a));
+	if (pass->keep != NULL)
+		to = pass->keep + w->first_row * c->message.dim_out;
+	GNN_TRY(stage_rows(r, GNN_STAGE_ROWS, &pass->rows, w->row_data, w->rows, &h));
+	GNN_TRY(fill_factors(b, c, r->o.degrees, c->message_vec, w->first_row, w->rows, r->vec));
+	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->message, .from = h,
+		.from_dtype = pass->rows.dtype, .from_pitch = c->dim_in, .to = to,
+		.to_pitch = c->message.dim_out, .rows = w->rows, .vec = {r->vec[0], r->vec[1]}}));
+	if (c->own == GNN_OWN_KEEP && pass->kind == GNN_PASS_COMBINE)
+		GNN_TRY(keep_own(r, w, &pass->rows, h));
+	r->rows = to;
+	r->rows_pitch = c->message.dim_out;
+	r->own = c->own == GNN_OWN_ROW ? to + c->width : to;
+	r->own_pitch = r->rows_pitch;
+out:
+	return rc;
+}
+
+/* Message rows as they come, with the own rows behind each or apart. */
+static int take_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w)
+{
+	const struct gnn_conv *c = r->o.conv;
+	const void *there;
+	int rc;
+
+	GNN_TRY(stage_rows(r, GNN_STAGE_ROWS, &pass->rows, w->row_data, w->rows, &there));
+	r->rows = there;
+	r->rows_pitch = pass->rows.width;
+	r->own = r->rows;
+	r->own_pitch = r->rows_pitch;
+	GNN_TRY(stage_rows(r, GNN_STAGE_OWN, &pass->own, w->own_data, w->rows, &there));
+	if (c->own == GNN_OWN_KEEP)
+		GNN_TRY(keep_own(r, w, &pass->own, there));
+	if (c->own == GNN_OWN_ROW && pass->own.kind == GNN_ROWS_NONE) {
+		r->own = r->rows + c->width;
+	} else if (c->own == GNN_OWN_ROW) {
+		r->own = there;
+		r->own_pitch = pass->own.width;
 	}
 out:
 	return rc;
@@ -151,7 +179,7 @@ out:
 /* The item's edges by destination: as the control thread did it, or by the backend now. */
 static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_edge_batch *out)
 {
-	struct gnn_backend *b = r->backend;
+	struct gnn_backend *b = r->o.backend;
 	struct gnn_edge_list list = w->list;
 	const void *there;
 	int rc = GNN_OK;
@@ -174,7 +202,7 @@ static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_e
 			(list.edge_end - list.edge_begin) * sizeof(*list.weights), &there));
 	if (list.weighted)
 		list.weights = there;
-	list.own_weights = r->degrees->loop_weights_there;
+	list.own_weights = r->o.degrees->loop_weights_there;
 	GNN_TRY(b->ops->group(b, &list, out));
 out:
 	return rc;
@@ -184,7 +212,7 @@ out:
 static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 	const struct gnn_edge_batch *batch)
 {
-	const struct gnn_conv *c = r->conv;
+	const struct gnn_conv *c = r->o.conv;
 	uint64_t pitch = 3 * (uint64_t)c->heads;
 	float *scores = r->scores + w->first_row * pitch;
 	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_MAX, .batch = *batch,
@@ -193,15 +221,13 @@ static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 		.state_pitch = pitch};
 	int rc = GNN_OK;
 
-	if (w->first) {
-		struct gnn_rows_args rows = {.prog = &c->scores, .from = message_rows(r, w),
-			.from_dtype = GNN_F32, .from_pitch = c->width, .to = scores,
-			.to_pitch = pitch, .rows = w->rows};
-
-		GNN_TRY(r->backend->ops->rows(r->backend, &rows));
-	}
+	if (w->first)
+		GNN_TRY(r->o.backend->ops->rows(r->o.backend, &(struct gnn_rows_args){
+			.prog = &c->scores, .from = r->rows, .from_dtype = GNN_F32,
+			.from_pitch = r->rows_pitch, .to = scores, .to_pitch = pitch,
+			.rows = w->rows}));
 	a.batch.carry = NULL;
-	GNN_TRY(r->backend->ops->aggregate(r->backend, &a));
+	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
 out:
 	return rc;
 }
@@ -209,39 +235,40 @@ out:
 static int absorb_messages(struct gnn_layer_run *r, const struct gnn_work *w,
 	const struct gnn_edge_batch *batch)
 {
-	const struct gnn_conv *c = r->conv;
-	uint64_t pitch = c->message.dim_out;
-	const float *message = message_rows(r, w);
+	const struct gnn_conv *c = r->o.conv;
 	struct gnn_aggregate_args a = {.combine = c->combine, .batch = *batch, .width = c->width,
-		.message = message, .message_pitch = pitch,
-		.own = c->own == GNN_OWN_ROW ? message + c->width : message, .own_pitch = pitch,
+		.message = r->rows, .message_pitch = r->rows_pitch, .own = r->own,
+		.own_pitch = r->own_pitch,
 		.own_factor = c->own == GNN_OWN_MESSAGE ? c->own_factor : 1.0f, .state = r->state,
 		.state_pitch = c->state_width, .carry = r->carry, .carry_pitch = c->state_width};
 
 	if (c->combine == GNN_COMBINE_SOFTMAX) {
+		float *first;
+
 		a.heads = c->heads;
 		a.slope = c->slope;
 		a.score_pitch = 3 * (uint64_t)c->heads;
 		a.score_src = r->scores + w->first_row * a.score_pitch;
-		a.score_dst = r->scores + c->heads;
-		a.score_max = r->scores + 2 * c->heads;
+		first = r->scores + r->to.first * a.score_pitch;
+		a.score_dst = first + c->heads;
+		a.score_max = first + 2 * c->heads;
 	}
 	if (r->carry == NULL)
 		a.batch.carry = NULL;
 	r->messages += batch->entry_count;
-	return r->backend->ops->aggregate(r->backend, &a);
+	return r->o.backend->ops->aggregate(r->o.backend, &a);
 }
 
-int gnn_layer_run_absorb(struct gnn_layer_run *r, enum gnn_pass pass, const struct gnn_work *w)
+int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w)
 {
-	bool again = pass == GNN_PASS_COMBINE && gnn_layer_run_needs_scores(r);
 	struct gnn_edge_batch batch;
 	int rc = GNN_OK;
 
-	if (w->first && !again)
-		GNN_TRY(transform(r, w));
+	if (w->first)
+		GNN_TRY(pass->transform ? transform(r, pass, w) : take_messages(r, pass, w));
 	GNN_TRY(group(r, w, &batch));
-	GNN_TRY(pass == GNN_PASS_SCORES ? absorb_scores(r, w, &batch) :
+	GNN_TRY(pass->kind == GNN_PASS_SCORES ? absorb_scores(r, w, &batch) :
 		absorb_messages(r, w, &batch));
 out:
 	return rc;
@@ -249,14 +276,15 @@ out:
 
 int gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
 {
-	const struct gnn_conv *c = r->conv;
-	struct gnn_backend *b = r->backend;
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
 	int rc;
 
-	GNN_ASSERT(first % b->ops->panel_rows == 0 && first + rows <= r->degrees->vertices);
-	GNN_TRY(fill_factors(b, c, r->degrees, c->finish_vec, first, rows, r->vec));
+	GNN_ASSERT(first % b->ops->panel_rows == 0 && first >= r->to.first &&
+		first + rows <= r->to.first + r->to.count);
+	GNN_TRY(fill_factors(b, c, r->o.degrees, c->finish_vec, first, rows, r->vec));
 	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->finish,
-		.from = r->state + first * c->state_width, .from_dtype = GNN_F32,
+		.from = r->state + (first - r->to.first) * c->state_width, .from_dtype = GNN_F32,
 		.from_pitch = c->state_width, .to = to, .to_pitch = c->dim_out, .rows = rows,
 		.vec = {r->vec[0], r->vec[1]}}));
 out:

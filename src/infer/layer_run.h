@@ -1,53 +1,73 @@
 /*
- * infer/layer_run.h - one layer at work: states of all vertices, absorbing and finishing.
+ * infer/layer_run.h - one layer at work: states of a range of vertices, absorbing and finishing.
  *
  * Flow     feed -> [layer_run: absorb] -> states -> [layer_run: finish] -> rows of the next layer
  * Owns     states, carry, scores, the buffer of message rows
- * Lends    nothing
+ * Lends    the message rows of the chunk absorbed last, until the next
  * Thread   one caller
  * Fails    GNN_EOS memory; what the backend fails with
  *
- * absorb takes message rows and a program and does not ask where they came from: rows that other
- * ranks send will enter here.
+ * absorb takes rows and a program and does not ask where they came from: rows that other ranks
+ * send will enter here.
  */
 #ifndef GNN_INFER_LAYER_RUN_H
 #define GNN_INFER_LAYER_RUN_H
 
-#include "infer/plan.h"
+#include "infer/feed.h"
+#include "layer/conv.h"
 
-/* SUM and MAX need one pass over the graph, SOFTMAX two: maxima of the scores, then the sums. */
-enum gnn_pass { GNN_PASS_SCORES, GNN_PASS_COMBINE };
+/*
+ * One reading of the graph. SOFTMAX wants the maximum of the scores of every vertex before it can
+ * combine; SUM and MAX only combine.
+ */
+enum gnn_pass_kind { GNN_PASS_SCORES, GNN_PASS_COMBINE };
+
+struct gnn_pass {
+	enum gnn_pass_kind kind;
+	struct gnn_range   to;        /* COMBINE: the states in memory; SCORES: every vertex */
+	bool               transform; /* the rows are h; else they are message rows already */
+	struct gnn_rows    rows;
+	float             *keep;      /* NULL, or where all message rows (V, width) are wanted */
+	struct gnn_rows    own;       /* OWN_ROW: the own columns, OWN_KEEP: h; NONE: in `rows` */
+};
+
+struct gnn_layer_run_opts {
+	struct gnn_backend       *backend;
+	const struct gnn_conv    *conv;
+	const struct gnn_degrees *degrees;
+	uint64_t chunk_rows;
+	uint64_t state_rows; /* of the largest range, padded to whole panels */
+	uint64_t carry_rows; /* hubs of the range with most, 0: no carry at all */
+	uint64_t rows_max;   /* of a chunk or a finished block */
+};
 
 struct gnn_layer_run {
-	struct gnn_backend          *backend;
-	const struct gnn_conv       *conv;
-	const struct gnn_layer_plan *plan;
-	const struct gnn_degrees    *degrees;
-	enum gnn_dtype               feature_dtype;
-	float                       *input;   /* (V, input_width), owned; NULL: streamed */
-	float                       *message; /* (chunk_rows, message width) */
-	float                       *kept;    /* SOFTMAX: (V, width), unless input holds them */
-	float                       *state;   /* (V, state_width) */
-	float                       *carry;   /* (hubs, state_width) */
-	float                       *scores;  /* SOFTMAX: (V, 3 heads): s, t, maximum of s */
-	float                       *vec[GNN_ROW_VECTORS]; /* factors of the rows at hand */
-	const void                  *offsets_there; /* of the chunk, as staged */
-	uint64_t                     messages; /* entries absorbed, own rows included */
-	struct gnn_rowprog           identity;
+	struct gnn_layer_run_opts o;
+	struct gnn_range to;      /* of the states */
+	float           *message; /* (chunk_rows, message width) */
+	const float     *rows;    /* message rows of the chunk at hand, */
+	uint64_t         rows_pitch;
+	const float     *own;     /* and its own rows */
+	uint64_t         own_pitch;
+	float           *state;   /* (state_rows, state_width) */
+	float           *carry;   /* (carry_rows, state_width) */
+	float           *scores;  /* SOFTMAX: (V, 3 heads): s, t, maximum of s */
+	float           *vec[GNN_ROW_VECTORS]; /* factors of the rows at hand */
+	const void      *offsets_there; /* of the chunk, as staged */
+	uint64_t         messages; /* entries absorbed, own rows included */
+	struct gnn_rowprog identity;
 };
 
 GNN_BEGIN_DECLS
 
-/* Takes `input` (freed by fini), also on failure. `rows_max`: of a chunk or a finished block. */
-int  gnn_layer_run_init(struct gnn_layer_run *r, struct gnn_backend *b,
-	const struct gnn_conv *c, const struct gnn_layer_plan *plan, const struct gnn_degrees *d,
-	enum gnn_dtype feature_dtype, float *input, uint64_t rows_max);
-void gnn_layer_run_fini(struct gnn_layer_run *r);
+int  gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts *o);
+void gnn_layer_run_fini(struct gnn_layer_run *r); /* all zero is fine */
 
 bool gnn_layer_run_needs_scores(const struct gnn_layer_run *r);
-int  gnn_layer_run_absorb(struct gnn_layer_run *r, enum gnn_pass pass, const struct gnn_work *w);
-void gnn_layer_run_drop_input(struct gnn_layer_run *r); /* all is absorbed */
-/* Rows [first, first + rows) of the layer's output, (rows, dim_out). */
+int  gnn_layer_run_begin (struct gnn_layer_run *r, const struct gnn_range *to); /* empty states */
+int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w);
+/* Rows [first, first + rows) of the layer's output, all in the range, (rows, dim_out). */
 int  gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to);
 /* Message rows of `rows` rows of h at `first`, as the layer before keeps them for this one. */
 int  gnn_layer_run_messages(struct gnn_backend *b, const struct gnn_conv *c,

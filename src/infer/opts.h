@@ -16,12 +16,19 @@
 enum { GNN_LAYERS_MAX = 64 };
 enum gnn_metric { GNN_METRIC_AUTO, GNN_METRIC_ACCURACY, GNN_METRIC_ROCAUC, GNN_METRIC_F1 };
 
+enum gnn_plan_kind { GNN_PLAN_AUTO, GNN_PLAN_RESIDENT, GNN_PLAN_PARTITIONED, GNN_PLAN_KINDS };
+
 struct gnn_infer_opts {
 	struct gnn_store    *store;
 	struct gnn_model    *model;
 	struct gnn_backend  *backend;
 	const char          *out_path;
+	const char          *scratch;     /* folder for the run's own; NULL: beside the output */
+	enum gnn_plan_kind   plan;
+	uint32_t             shards;      /* 0: as many as the budgets want */
+	uint64_t             gpu_memory;  /* device budget; 0: what is free */
 	uint64_t             chunk_bytes; /* a ceiling; at least one panel */
+	uint32_t             threads;     /* of the CPU backend: they have scratch */
 	uint32_t             queue_depth; /* chunks read ahead */
 	bool                 verify_reads;
 	bool                 predict;     /* also /prediction */
@@ -32,7 +39,8 @@ struct gnn_infer_opts {
 };
 
 struct gnn_layer_report {
-	const char *plan;          /* "resident" */
+	const char *plan;          /* "resident", "partitioned" */
+	uint32_t    shards;        /* passes that combine, one a range of destinations */
 	const char *message_order; /* "transform-first", "aggregate-first" */
 	uint32_t    message_dim;
 	double      wall_s;

@@ -1,50 +1,78 @@
 /*
- * infer/plan.h - what is kept in memory between and within layers, and how much it takes.
+ * infer/plan.h - what is kept where within and between layers, and how much memory it takes.
  *
- * Flow     store, model, budget -> [plan] -> infer
+ * Flow     planner -> [plan] -> infer
  * Owns     nothing
  * Lends    nothing
  * Thread   plain data
- * Fails    GNN_EOS the budget is too small: names budget, need, and what needs it;
- *          GNN_ECONFIG model and store do not meet
+ * Fails    never
  *
- * Resident plan: the states of one layer and the input of the next are dense arrays by vertex in
- * memory. Between layers the narrower of h and the next layer's message rows is kept.
+ * resident     states of all vertices and the next layer's input stand in memory
+ * partitioned  states of one shard of the destinations; a pass over the rows for each shard;
+ *              message rows that are narrower than the layer's input are kept in scratch for the
+ *              later passes, and so are the inputs of later layers and the result
+ *
+ * Between layers the narrower of h and the next layer's message rows is kept.
  */
 #ifndef GNN_INFER_PLAN_H
 #define GNN_INFER_PLAN_H
 
-#include "infer/feed.h"
+#include "infer/kept.h"
+#include "infer/layer_run.h"
 #include "infer/opts.h"
 
 struct gnn_layer_plan {
-	bool     features;      /* the input is streamed from the store; else it is in memory */
-	bool     input_message; /* the input in memory already is message rows */
-	bool     keep_messages; /* SOFTMAX: all message rows are kept for the second pass */
+	enum gnn_rows_kind input;    /* STORE, MEMORY or FILE */
+	enum gnn_rows_kind messages; /* kept for later passes; NONE: made again, or the input */
+	bool     input_message;      /* the input already is message rows */
+	uint32_t input_width;        /* floats, or items of the store */
+	uint32_t input_own;          /* of them own columns behind the message */
+	uint32_t shards;
 	uint64_t chunk_rows;
-	uint32_t input_width;   /* floats of a row in memory */
-	uint64_t input_bytes;   /* of the whole input in memory; 0 with features */
-	uint64_t state_bytes, carry_bytes, score_bytes;
-	uint64_t buffer_bytes;  /* feed, message rows, row vectors, finished rows */
+	uint64_t state_rows, carry_rows; /* of the largest shard */
+	/* Bytes, by where they are. */
+	uint64_t state_bytes, carry_bytes, score_bytes, message_bytes, input_bytes;
+	uint64_t buffer_bytes;        /* host memory beside them */
+	uint64_t device_buffer_bytes; /* and device memory */
 };
 
 enum { GNN_IN_FLIGHT_MAX = 16 };
 
 struct gnn_plan {
+	enum gnn_plan_kind kind;
 	uint32_t layer_count;
 	struct gnn_layer_plan layer[GNN_LAYERS_MAX];
 	uint32_t ahead;       /* work items that circulate */
 	uint32_t in_flight;   /* of them, issued to the backend at most */
+	uint64_t chunk_bytes; /* the ceiling in force */
 	uint64_t entries;     /* of a work item */
+	uint64_t list_bytes;  /* of a piece of neighbours */
+	uint64_t slot_bytes;  /* of a scratch writer */
 	uint64_t finish_rows; /* rows finished at a time, whole panels */
-	uint64_t peak_bytes;
+	uint64_t host_bytes, device_bytes; /* at the peak */
+	uint64_t host_budget, device_budget; /* for the plan; UINT64_MAX: none */
+	uint64_t host_taken, device_taken;   /* by what is loaded, or will be, beside it */
 	uint32_t peak_layer;
 };
 
 GNN_BEGIN_DECLS
 
-int gnn_plan_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
-	const struct gnn_degrees *d);
+const char *gnn_plan_name(enum gnn_plan_kind kind);
+uint64_t gnn_plan_panels(const struct gnn_infer_opts *o); /* of dense rows in the graph */
+uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c);
+struct gnn_range gnn_plan_range(const struct gnn_plan *p, uint32_t layer, uint32_t shard,
+	uint32_t panel_rows, const struct gnn_degrees *d);
+/* Of a layer's input, of its kept message rows, and of rows for the result. */
+struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o);
+struct gnn_kept_opts gnn_plan_messages(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o);
+struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o);
+/* Whether the rows of a layer wait in scratch for the result. */
+bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o);
+/* All but the rows, the range and the first row. */
 struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d);
 

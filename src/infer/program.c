@@ -52,13 +52,14 @@ void gnn_program_fini(struct gnn_program *p)
 	*p = (struct gnn_program){0};
 }
 
-int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d, uint64_t rows,
-	uint64_t entries, bool drop_loops)
+int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
+	const struct gnn_range *to, uint64_t rows, uint64_t entries, bool drop_loops)
 {
-	uint32_t vertex_bits = bits_of(d->vertices);
+	uint32_t vertex_bits = bits_of(to->count);
 	int rc;
 
-	*g = (struct gnn_grouper){.degrees = d, .drop_loops = drop_loops, .capacity = entries};
+	*g = (struct gnn_grouper){.degrees = d, .to = *to, .drop_loops = drop_loops,
+		.capacity = entries};
 	g->row_bits = bits_of(rows) + 1;
 	GNN_ASSERT(rows <= GNN_OWN_BIT && vertex_bits + g->row_bits <= 64);
 	g->digits = (vertex_bits + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
@@ -94,10 +95,11 @@ out:
 
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row)
 {
-	GNN_ASSERT(g->count < g->capacity);
+	GNN_ASSERT(g->count < g->capacity && v - g->to.first < g->to.count);
 	if (g->weight != NULL)
 		g->weight[g->count] = g->own_weights != NULL ? g->own_weights[v] : 1.0f;
-	g->entry[g->count++] = (v << g->row_bits) | (UINT64_C(1) << (g->row_bits - 1)) | row;
+	g->entry[g->count++] = ((v - g->to.first) << g->row_bits) |
+		(UINT64_C(1) << (g->row_bits - 1)) | row;
 }
 
 static inline uint64_t neighbor_at(const void *neighbors, bool wide, uint64_t i)
@@ -115,9 +117,10 @@ static inline __attribute__((always_inline)) uint64_t append(struct gnn_grouper 
 {
 	uint64_t *to = g->entry + g->count, kept = 0, largest = 0;
 	float *weight = g->weight + (weighted ? g->count : 0);
+	const gnn_vid first = g->to.first;
 
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t u = neighbor_at(neighbors, wide, i);
+		uint64_t u = neighbor_at(neighbors, wide, i) - first;
 
 		largest = u > largest ? u : largest;
 		to[kept] = (u << g->row_bits) | row;
@@ -132,7 +135,7 @@ static inline __attribute__((always_inline)) uint64_t append(struct gnn_grouper 
 int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
 	const float *weights, enum gnn_dtype dtype, uint64_t count)
 {
-	gnn_vid drop = g->drop_loops ? v : UINT64_MAX;
+	gnn_vid drop = g->drop_loops ? v - g->to.first : UINT64_MAX;
 	uint64_t largest;
 
 	GNN_ASSERT(count <= g->capacity - g->count);
@@ -145,11 +148,15 @@ int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void
 		largest = append(g, drop, row, neighbors, NULL, count, true, false);
 	else
 		largest = append(g, drop, row, neighbors, weights, count, true, true);
-	if (count > 0 && largest >= g->degrees->vertices)
+	if (count == 0 || largest < g->to.count)
+		return GNN_OK;
+	largest += g->to.first;
+	if (largest >= g->degrees->vertices)
 		return gnn_err(GNN_EDATA, "topology/out/neighbors: vertex %llu has a neighbour "
 			"%llu, the graph has %llu vertices", (unsigned long long)v,
 			(unsigned long long)largest, (unsigned long long)g->degrees->vertices);
-	return GNN_OK;
+	return gnn_err(GNN_EDATA, "topology/out/neighbors: the list of vertex %llu does not ascend "
+		"at %llu", (unsigned long long)v, (unsigned long long)largest);
 }
 
 /* One stable pass over the digit at `shift`, from entry to spare, which change places. */
@@ -187,6 +194,13 @@ static void sort_entries(struct gnn_grouper *g)
 		radix_pass(g, g->row_bits + d * g->digit_bits);
 }
 
+static uint64_t carry_of(const struct gnn_grouper *g, gnn_vid v)
+{
+	uint64_t row = gnn_degrees_carry(g->degrees, v);
+
+	return row == GNN_NO_CARRY ? row : row - g->to.carry_first;
+}
+
 void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 {
 	uint64_t own = UINT64_C(1) << (g->row_bits - 1), groups = 0, last = UINT64_MAX;
@@ -197,7 +211,7 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 
 		if (v != last) {
 			p->vertex[groups] = v;
-			p->carry[groups] = gnn_degrees_carry(g->degrees, v);
+			p->carry[groups] = carry_of(g, g->to.first + v);
 			p->first[groups++] = i;
 			last = v;
 		}

@@ -7,9 +7,10 @@
  * Thread   a grouper belongs to one thread; a program to who holds it
  * Fails    GNN_EDATA a neighbour outside the graph; GNN_EOS memory
  *
- * An entry is one 64-bit word, destination above, row of the chunk below, so that one stable radix
- * sort over the destination's bits keeps source order within each destination. The own row of v
- * is an entry of its own, in front of the listed out-edges of v. Weights move with the entries.
+ * An entry is one 64-bit word, destination (from the range's first) above, row of the chunk below,
+ * so that one stable radix sort over the destination's bits keeps source order within each
+ * destination. The own row of v is an entry of its own, in front of the listed out-edges of v.
+ * Weights move with the entries.
  */
 #ifndef GNN_INFER_PROGRAM_H
 #define GNN_INFER_PROGRAM_H
@@ -25,6 +26,7 @@ struct gnn_program {
 
 struct gnn_grouper {
 	const struct gnn_degrees *degrees;
+	struct gnn_range to;
 	bool      drop_loops;
 	uint32_t  row_bits;  /* low bits of an entry: own flag and row of the chunk */
 	uint32_t  digits;    /* passes of the sort */
@@ -44,16 +46,19 @@ uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices);
 /* Room for the weights of the entries. */
 int  gnn_program_weigh(struct gnn_program *p, uint64_t entries);
 
-/* For chunks of at most `rows` rows and programs of at most `entries` entries. */
-int  gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d, uint64_t rows,
-	uint64_t entries, bool drop_loops);
+/* For chunks of at most `rows` rows and programs of at most `entries` entries into `to`. */
+int  gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
+	const struct gnn_range *to, uint64_t rows, uint64_t entries, bool drop_loops);
 void gnn_grouper_fini(struct gnn_grouper *g);
 /* From here on entries have weights; those of own rows are `own_weights` (V), or 1 when NULL. */
 int  gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights);
 
-/* Own row of vertex v, which is row `row` of the chunk. */
+/* Own row of vertex v of the range, which is row `row` of the chunk. */
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row);
-/* Listed out-edges of v; neighbors are u32 or u64, weights beside them where entries have any. */
+/*
+ * Listed out-edges of v into the range; neighbors are u32 or u64, weights beside them where
+ * entries have any.
+ */
 int  gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
 	const float *weights, enum gnn_dtype dtype, uint64_t count);
 /* Sorts what was added into `p` and empties the grouper. */

@@ -16,7 +16,7 @@ struct gnn_result {
 	uint32_t                 layer;      /* at work */
 	uint32_t                 layer_count;
 	uint32_t                 width;      /* of the last layer */
-	bool                     save_layers;
+	bool                     predict, save_layers;
 	bool                     multi_label;
 	void                    *predicted;  /* of the block at hand */
 	uint64_t                 predicted_rows;
@@ -81,9 +81,7 @@ int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o)
 		count, attr, GNN_COUNT_OF(attr)));
 	if (o->provenance != NULL)
 		GNN_TRY(gnn_container_set_provenance(r->container, o->provenance));
-	if (o->predict)
-		GNN_TRY(gnn_array_writer_open(&r->prediction, r->container, GNN_RESULT_PREDICTION,
-			0));
+	r->predict = o->predict;
 	r->layer = UINT32_MAX;
 	*out = r;
 	r = NULL;
@@ -107,6 +105,9 @@ static int turn_to(struct gnn_result *r, uint32_t layer)
 		return GNN_OK;
 	layer_name(name, sizeof(name), r, layer);
 	GNN_TRY(gnn_array_writer_open(&r->rows, r->container, name, 0));
+	if (r->predict && layer + 1 == r->layer_count)
+		GNN_TRY(gnn_array_writer_open(&r->prediction, r->container, GNN_RESULT_PREDICTION,
+			0));
 out:
 	return rc;
 }

@@ -71,10 +71,11 @@ struct gnn_backend;
 
 struct gnn_backend_opts {
 	uint32_t threads;
+	uint64_t memory_bytes; /* device memory that may be taken; 0: what is free */
 };
 
-enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES, GNN_STAGE_WEIGHTS,
-	GNN_STAGE_KINDS };
+enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OWN, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES,
+	GNN_STAGE_WEIGHTS, GNN_STAGE_KINDS };
 
 struct gnn_backend_ops {
 	const char *name;
@@ -125,6 +126,7 @@ struct gnn_backend_ops {
 	int  (*group)(struct gnn_backend *b, const struct gnn_edge_list *l,
 		struct gnn_edge_batch *out);
 	uint64_t (*peak_bytes)(const struct gnn_backend *b); /* device memory; 0 when unified */
+	uint64_t (*room_bytes)(const struct gnn_backend *b); /* still to be had; not if unified */
 };
 
 /* Every backend embeds this first. */

@@ -15,6 +15,13 @@
 #define GNN_NO_CARRY UINT64_MAX
 #define GNN_OWN_BIT  UINT32_C(0x80000000)
 
+/* Destinations whose states stand in memory: the others' entries are dropped. */
+struct gnn_range {
+	gnn_vid  first;
+	uint64_t count;
+	uint64_t carry_first; /* carry row of the first hub at or past `first` */
+};
+
 /*
  * Edges of one block of message rows, grouped by destination, in source order within a group.
  * An entry of `src` is a row of the block; with GNN_OWN_BIT it is the destination's own row.
@@ -22,7 +29,7 @@
 struct gnn_edge_batch {
 	uint64_t        group_count; /* with a counter: no more than these */
 	uint64_t        entry_count;
-	const uint64_t *vertex; /* (group_count) destination */
+	const uint64_t *vertex; /* (group_count) destination, from the range's first */
 	const uint64_t *slot;   /* (group_count) its row in the state; may equal `vertex` */
 	const uint64_t *carry;  /* (group_count) its carry row, or GNN_NO_CARRY; NULL: none */
 	const uint64_t *first;  /* (group_count + 1) into src and weight */
@@ -48,6 +55,7 @@ struct gnn_edge_list {
 	enum gnn_dtype  dtype;
 	bool            own, drop_loops, weighted;
 	const float    *own_weights; /* (V) of own entries when weighted; NULL: 1 */
+	struct gnn_range to;
 };
 
 /* What a backend must know of the graph to group edges by itself. */

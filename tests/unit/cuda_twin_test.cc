@@ -27,7 +27,7 @@ struct CudaTwin : ::testing::Test {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2};
+		const struct gnn_backend_opts o = {2, 0};
 
 		if (gnn_backend_create(&cuda, "cuda", &o) == GNN_EUNAVAIL)
 			GTEST_SKIP() << gnn_err_text();
@@ -285,7 +285,9 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grou
 	struct gnn_grouper g;
 	struct gnn_program p;
 
-	EXPECT_EQ(gnn_grouper_init(&g, &c.degrees, c.rows, room, how.drop), GNN_OK);
+	const struct gnn_range all = {0, c.vertices, 0};
+
+	EXPECT_EQ(gnn_grouper_init(&g, &c.degrees, &all, c.rows, room, how.drop), GNN_OK);
 	EXPECT_EQ(gnn_program_init(&p, room, c.vertices), GNN_OK);
 	if (how.weighted) {
 		EXPECT_EQ(gnn_grouper_weigh(&g, c.own_weights.data()), GNN_OK);
@@ -346,6 +348,7 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 	l.drop_loops = how.drop;
 	l.weighted = how.weighted;
 	l.own_weights = there(c.own_weights);
+	l.to.count = c.vertices;
 	const float *weights = there(c.weights);
 	const char *edges = wide ? reinterpret_cast<char *>(there(c.wide))
 		: reinterpret_cast<char *>(there(c.narrow));
@@ -435,6 +438,7 @@ TEST_F(CudaAggregate, ANeighbourOutsideTheGraphIsSeen)
 	l.offsets = there(c.offsets);
 	l.neighbors = there(c.narrow);
 	l.dtype = GNN_U32;
+	l.to.count = c.vertices;
 	ASSERT_EQ(cuda->ops->group(cuda, &l, &batch), GNN_OK);
 	ASSERT_EQ(cuda->ops->mark(cuda, &ticket), GNN_OK);
 	EXPECT_EQ(cuda->ops->wait(cuda, ticket), GNN_EDATA);

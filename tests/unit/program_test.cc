@@ -51,7 +51,9 @@ TEST_P(ProgramTest, EqualsANaiveGrouping)
 	std::map<uint64_t, std::vector<float>> wanted_weights;
 	std::vector<float> own_weights;
 
-	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, c.rows, capacity, c.drop_loops), GNN_OK);
+	const struct gnn_range all = {0, c.vertices, 0};
+
+	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, &all, c.rows, capacity, c.drop_loops), GNN_OK);
 	ASSERT_EQ(gnn_program_init(&p, capacity, c.vertices), GNN_OK);
 	if (c.weighted) {
 		for (uint64_t v = 0; v < c.vertices; v++)
@@ -128,7 +130,9 @@ TEST(Program, ANeighbourOutsideTheGraphIsRefused)
 	struct gnn_grouper g;
 	const uint32_t inside[] = {9}, outside[] = {3, 10};
 
-	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, 256, 100, false), GNN_OK);
+	const struct gnn_range all = {0, 10, 0};
+
+	ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, &all, 256, 100, false), GNN_OK);
 	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, inside, nullptr, GNN_U32, 1), GNN_OK);
 	EXPECT_EQ(gnn_grouper_edges(&g, 0, 0, outside, nullptr, GNN_U32, 2), GNN_EDATA);
 	EXPECT_NE(std::string(gnn_err_text()).find("neighbour 10"), std::string::npos);

@@ -24,7 +24,7 @@ struct StreamTest : ContainerFixture {
 
 	struct gnn_stream_opts opts(uint64_t first, uint64_t bytes, uint64_t piece) const
 	{
-		return {container, array, first, bytes, piece, 3, 1, true};
+		return {container, array, nullptr, nullptr, first, bytes, piece, 3, 1, true};
 	}
 
 	/* All pieces in a row; fails the test unless they join up. */

@@ -1,0 +1,248 @@
+/* infer/kept.c - see kept.h. */
+#include "infer/kept.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+
+enum { PATH_BYTES = 4096 };
+
+static uint64_t width_of(const struct gnn_kept_opts *o)
+{
+	return (uint64_t)o->width + o->own_width;
+}
+
+/* Host memory whose rows are contiguous can be written as it is. */
+static bool is_bounced(const struct gnn_kept_opts *o)
+{
+	return o->kind == GNN_ROWS_FILE && (!o->backend->ops->unified || o->own_width > 0);
+}
+
+static uint32_t block_count(const struct gnn_kept_opts *o)
+{
+	return !is_bounced(o) ? 0 : o->backend->ops->unified ? 1 : GNN_KEPT_BLOCKS;
+}
+
+uint64_t gnn_kept_memory_bytes(const struct gnn_kept_opts *o)
+{
+	return o->kind != GNN_ROWS_MEMORY ? 0 : gnn_align_up(o->vertices,
+		o->backend->ops->panel_rows) * width_of(o) * sizeof(float);
+}
+
+uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
+{
+	uint64_t writers = o->own_width > 0 ? 2 : 1;
+
+	return o->kind != GNN_ROWS_FILE ? 0 : writers * GNN_EXTENT_SLOTS * o->slot_bytes +
+		gnn_ceil_div(gnn_kept_scratch_bytes(o), GNN_BLOCK_BYTES / 8) + GNN_PAGE_BYTES +
+		block_count(o) * o->block_rows * width_of(o) * sizeof(float);
+}
+
+uint64_t gnn_kept_scratch_bytes(const struct gnn_kept_opts *o)
+{
+	if (o->kind != GNN_ROWS_FILE)
+		return 0;
+	return gnn_rowfile_bytes(o->vertices, o->width * sizeof(float)) +
+		gnn_rowfile_bytes(o->vertices - o->own_first, o->own_width * sizeof(float));
+}
+
+static int create_file(struct gnn_rowfile **out, const struct gnn_kept_opts *o,
+	const char *suffix, uint32_t width, gnn_vid first)
+{
+	char path[PATH_BYTES], name[64];
+
+	snprintf(path, sizeof(path), "%s/%s.%s", o->folder, o->label, suffix);
+	snprintf(name, sizeof(name), "rows of %s", o->label);
+	return gnn_rowfile_create(out, &(struct gnn_rowfile_opts){.path = path, .name = name,
+		.engine = o->engine, .first_row = first, .rows = o->vertices - first,
+		.row_bytes = width * sizeof(float), .slot_bytes = o->slot_bytes});
+}
+
+static int open_files(struct gnn_kept *k)
+{
+	const struct gnn_kept_opts *o = &k->o;
+	void *block;
+	int rc;
+
+	GNN_TRY(create_file(&k->rows, o, "rows", o->width, 0));
+	if (o->own_width > 0 && o->own_first < o->vertices)
+		GNN_TRY(create_file(&k->own, o, "own", o->own_width, o->own_first));
+	for (uint32_t i = 0; i < block_count(o); i++) {
+		GNN_TRY(o->backend->ops->alloc_host(o->backend, &block,
+			o->block_rows * width_of(o) * sizeof(float)));
+		k->block[i].host = block;
+	}
+out:
+	return rc;
+}
+
+int gnn_kept_open(struct gnn_kept **out, const struct gnn_kept_opts *o)
+{
+	struct gnn_kept *k = NULL;
+	void *block;
+	int rc;
+
+	*out = NULL;
+	GNN_NEW(k, GNN_MEM_MISC);
+	k->o = *o;
+	if (o->kind == GNN_ROWS_FILE) {
+		GNN_TRY(open_files(k));
+	} else {
+		GNN_TRY(o->backend->ops->alloc(o->backend, &block, gnn_kept_memory_bytes(o)));
+		k->memory = block;
+	}
+	*out = k;
+	k = NULL;
+out:
+	gnn_kept_drop(k);
+	return rc;
+}
+
+/* Main and own columns of a block in host memory, each contiguous there, go to their files. */
+static int push(struct gnn_kept *k, const struct gnn_kept_block *b)
+{
+	const struct gnn_kept_opts *o = &k->o;
+	const float *own = b->host + b->rows * o->width;
+	uint64_t skipped = b->first < o->own_first ?
+		gnn_min_u64(o->own_first - b->first, b->rows) : 0;
+	int rc;
+
+	GNN_TRY(gnn_rowfile_push(k->rows, b->host, b->rows));
+	if (k->own != NULL)
+		GNN_TRY(gnn_rowfile_push(k->own, own + skipped * o->own_width,
+			b->rows - skipped));
+out:
+	return rc;
+}
+
+static int push_oldest(struct gnn_kept *k)
+{
+	struct gnn_kept_block *b = &k->block[k->first];
+	int rc;
+
+	GNN_TRY(k->o.backend->ops->wait(k->o.backend, b->ticket));
+	GNN_TRY(push(k, b));
+	k->first = (k->first + 1) % block_count(&k->o);
+	k->count--;
+out:
+	return rc;
+}
+
+/* Columns of both parts side by side become two contiguous blocks. */
+static int copy_out(struct gnn_kept *k, struct gnn_kept_block *b, const float *from,
+	uint64_t pitch)
+{
+	const struct gnn_kept_opts *o = &k->o;
+	const struct gnn_backend_ops *ops = o->backend->ops;
+	uint64_t width = o->width * sizeof(float), own = o->own_width * sizeof(float);
+	int rc;
+
+	GNN_TRY(ops->copy(o->backend, b->host, width, from, pitch * sizeof(float), width,
+		b->rows));
+	if (k->own != NULL)
+		GNN_TRY(ops->copy(o->backend, b->host + b->rows * o->width, own,
+			from + o->width, pitch * sizeof(float), own, b->rows));
+	GNN_TRY(ops->mark(o->backend, &b->ticket));
+out:
+	return rc;
+}
+
+int gnn_kept_put(struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *from,
+	uint64_t pitch)
+{
+	const struct gnn_kept_opts *o = &k->o;
+	uint64_t row_bytes = width_of(o) * sizeof(float);
+	struct gnn_kept_block *b;
+	int rc = GNN_OK;
+
+	GNN_ASSERT(!k->finished && rows <= o->block_rows && first + rows <= o->vertices);
+	if (o->kind == GNN_ROWS_MEMORY)
+		return o->backend->ops->copy(o->backend, k->memory + first * width_of(o),
+			row_bytes, from, pitch * sizeof(float), row_bytes, rows);
+	if (!is_bounced(o) && pitch == o->width)
+		return gnn_rowfile_push(k->rows, from, rows);
+	if (k->count == block_count(o))
+		GNN_TRY(push_oldest(k));
+	b = &k->block[(k->first + k->count) % block_count(o)];
+	b->first = first;
+	b->rows = rows;
+	GNN_TRY(copy_out(k, b, from, pitch));
+	k->count++;
+	if (o->backend->ops->unified)
+		GNN_TRY(push_oldest(k));
+out:
+	return rc;
+}
+
+int gnn_kept_drain(struct gnn_kept *k)
+{
+	int rc = GNN_OK;
+
+	while (k->count > 0)
+		GNN_TRY(push_oldest(k));
+out:
+	return rc;
+}
+
+int gnn_kept_finish(struct gnn_kept *k)
+{
+	int rc;
+
+	GNN_TRY(gnn_kept_drain(k));
+	if (k->rows != NULL)
+		GNN_TRY(gnn_rowfile_finish(k->rows));
+	if (k->own != NULL)
+		GNN_TRY(gnn_rowfile_finish(k->own));
+	k->finished = true;
+out:
+	return rc;
+}
+
+struct gnn_rows gnn_kept_rows(const struct gnn_kept *k)
+{
+	GNN_ASSERT(k->finished);
+	return (struct gnn_rows){.kind = k->o.kind, .dtype = GNN_F32, .count = k->o.vertices,
+		.width = k->memory != NULL ? (uint32_t)width_of(&k->o) : k->o.width,
+		.memory = k->memory, .file = k->rows};
+}
+
+struct gnn_rows gnn_kept_own(const struct gnn_kept *k, gnn_vid first, gnn_vid end,
+	uint64_t chunk_rows)
+{
+	gnn_vid from = first / chunk_rows * chunk_rows;
+	gnn_vid to = gnn_min_u64(gnn_ceil_div(end, chunk_rows) * chunk_rows, k->o.vertices);
+
+	if (k->own == NULL)
+		return (struct gnn_rows){.kind = GNN_ROWS_NONE};
+	return (struct gnn_rows){.kind = GNN_ROWS_FILE, .dtype = GNN_F32, .width = k->o.own_width,
+		.first = from, .count = to - from, .file = k->own};
+}
+
+uint64_t gnn_kept_written_bytes(const struct gnn_kept *k)
+{
+	uint64_t bytes = 0;
+
+	if (k->rows != NULL)
+		bytes += k->rows->pushed_rows * k->rows->row_bytes;
+	if (k->own != NULL)
+		bytes += k->own->pushed_rows * k->own->row_bytes;
+	return bytes;
+}
+
+void gnn_kept_drop(struct gnn_kept *k)
+{
+	struct gnn_backend *b;
+
+	if (k == NULL)
+		return;
+	b = k->o.backend;
+	/* A device may still be filling the blocks. */
+	for (; k->count > 0; k->count--, k->first = (k->first + 1) % GNN_KEPT_BLOCKS)
+		b->ops->wait(b, k->block[k->first].ticket);
+	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++)
+		b->ops->free_host(b, k->block[i].host);
+	b->ops->free(b, k->memory);
+	gnn_rowfile_remove(k->rows);
+	gnn_rowfile_remove(k->own);
+	gnn_mem_free(k);
+}

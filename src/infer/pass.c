@@ -1,0 +1,165 @@
+/* infer/pass.c - one pass over the graph: rows and edges are absorbed as they come; see run.h. */
+#include "infer/run.h"
+
+#include "base/trace.h"
+
+/* Work items whose operations are issued and not known to be done, oldest first. */
+struct in_flight {
+	struct gnn_work *work[GNN_IN_FLIGHT_MAX];
+	uint64_t         ticket[GNN_IN_FLIGHT_MAX];
+	uint32_t         first, count;
+};
+
+/* --- what a pass reads --- */
+
+static struct gnn_rows store_rows(const struct gnn_run *r)
+{
+	const struct gnn_array *a = r->o->store->features;
+
+	return (struct gnn_rows){.kind = GNN_ROWS_STORE, .dtype = a->dtype,
+		.width = (uint32_t)a->cols, .count = a->rows,
+		.container = r->o->store->container, .array = a};
+}
+
+static struct gnn_rows input_rows(const struct gnn_run *r)
+{
+	return r->input != NULL ? gnn_kept_rows(r->input) : store_rows(r);
+}
+
+/* Those of the chunks that the range touches. */
+static struct gnn_rows rows_beside(struct gnn_rows rows, const struct gnn_range *to,
+	uint64_t chunk_rows)
+{
+	gnn_vid end = gnn_ceil_div(to->first + to->count, chunk_rows) * chunk_rows;
+
+	end = gnn_min_u64(end, rows.first + rows.count);
+	rows.first = to->first / chunk_rows * chunk_rows;
+	rows.count = end - rows.first;
+	return rows;
+}
+
+/* What own entries read when `k` gives message rows. */
+static struct gnn_rows own_rows(const struct gnn_run *r, uint32_t l, const struct gnn_kept *k,
+	const struct gnn_range *to)
+{
+	uint64_t chunk_rows = r->plan.layer[l].chunk_rows;
+	const struct gnn_conv *c = r->layer.o.conv;
+
+	if (c->own == GNN_OWN_KEEP)
+		return rows_beside(input_rows(r), to, chunk_rows);
+	if (c->own == GNN_OWN_ROW)
+		return gnn_kept_own(k, to->first, to->first + to->count, chunk_rows);
+	return (struct gnn_rows){.kind = GNN_ROWS_NONE};
+}
+
+static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struct gnn_pass *pass)
+{
+	const struct gnn_layer_plan *lp = &r->plan.layer[l];
+	bool scores = gnn_layer_run_needs_scores(&r->layer);
+	const struct gnn_kept *k = lp->input_message ? r->input : r->messages;
+
+	*pass = (struct gnn_pass){.kind = scores && index == 0 ? GNN_PASS_SCORES :
+		GNN_PASS_COMBINE, .to = {.count = r->degrees->vertices}};
+	if (pass->kind == GNN_PASS_COMBINE)
+		pass->to = gnn_plan_range(&r->plan, l, index - (scores ? 1 : 0),
+			r->o->backend->ops->panel_rows, r->degrees);
+	pass->transform = !lp->input_message && (index == 0 || r->messages == NULL);
+	if (pass->transform) {
+		pass->rows = input_rows(r);
+		pass->keep = r->messages != NULL && index == 0 ? r->messages->memory : NULL;
+		return;
+	}
+	pass->rows = gnn_kept_rows(k);
+	if (pass->kind == GNN_PASS_COMBINE)
+		pass->own = own_rows(r, l, k, &pass->to);
+}
+
+/* --- absorbing --- */
+
+/* Waits for the oldest and gives it back to the feed. */
+static int retire(struct gnn_run *r, struct gnn_feed *feed, struct in_flight *f)
+{
+	int rc = r->o->backend->ops->wait(r->o->backend, f->ticket[f->first]);
+
+	gnn_feed_put(feed, f->work[f->first]);
+	f->first = (f->first + 1) % GNN_IN_FLIGHT_MAX;
+	f->count--;
+	return rc;
+}
+
+/* Message rows of a chunk that later passes read from scratch. */
+static int keep_messages(struct gnn_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *work)
+{
+	if (!work->first || !pass->transform || r->messages == NULL || r->messages->finished ||
+		pass->keep != NULL)
+		return GNN_OK;
+	return gnn_kept_put(r->messages, work->first_row, work->rows, r->layer.rows,
+		r->layer.rows_pitch);
+}
+
+static int absorb(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pass *pass,
+	struct gnn_work *work, struct in_flight *f)
+{
+	struct gnn_backend *b = r->o->backend;
+	uint32_t last = (f->first + f->count) % GNN_IN_FLIGHT_MAX;
+	uint64_t span = gnn_trace_begin();
+	int rc;
+
+	f->work[last] = work;
+	f->count++;
+	rc = gnn_layer_run_absorb(&r->layer, pass, work);
+	if (rc == GNN_OK)
+		rc = keep_messages(r, pass, work);
+	gnn_trace_end(span, "absorb");
+	if (work->first)
+		gnn_progress_add(r->progress, work->rows, pass->rows.kind == GNN_ROWS_MEMORY ? 0 :
+			work->rows * gnn_rows_row_bytes(&pass->rows));
+	if (b->ops->mark(b, &f->ticket[last]) < 0 && rc == GNN_OK)
+		rc = GNN_EOS;
+	if (rc == GNN_OK && f->count == r->plan.in_flight)
+		rc = retire(r, feed, f);
+	return rc;
+}
+
+static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
+{
+	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
+	struct in_flight f = {.count = 0};
+	struct gnn_feed *feed = NULL;
+	struct gnn_work *work;
+	int rc, end;
+
+	opts.rows = pass->rows;
+	opts.own = pass->own;
+	opts.to = pass->to;
+	GNN_TRY(gnn_feed_start(&feed, &opts));
+	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK)
+		GNN_TRY(absorb(r, feed, pass, work, &f));
+	if (rc == GNN_EOF)
+		rc = GNN_OK;
+	r->report->layer[l].read_bytes += gnn_feed_read_bytes(feed);
+out:
+	/* The buffers of the items must outlive what the backend still does with them. */
+	while (f.count > 0) {
+		end = retire(r, feed, &f);
+		rc = rc == GNN_OK ? end : rc;
+	}
+	gnn_feed_stop(feed);
+	return rc;
+}
+
+int gnn_run_pass(struct gnn_run *r, uint32_t l, uint32_t index)
+{
+	struct gnn_pass pass;
+	int rc = GNN_OK;
+
+	make_pass(r, l, index, &pass);
+	if (pass.kind == GNN_PASS_COMBINE)
+		GNN_TRY(gnn_layer_run_begin(&r->layer, &pass.to));
+	GNN_TRY(stream(r, l, &pass));
+	if (r->messages != NULL && !r->messages->finished)
+		GNN_TRY(gnn_kept_finish(r->messages));
+out:
+	return rc;
+}

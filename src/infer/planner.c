@@ -1,0 +1,261 @@
+/* infer/planner.c - see planner.h. */
+#include "infer/planner.h"
+
+#include "infer/plan_bytes.h"
+
+enum {
+	ENTRIES_MIN = 1 << 12,
+	ENTRIES_LOW = 1 << 16, /* with room */
+	ENTRIES_MAX = 1 << 20,
+	LIST_BYTES  = 4 << 20,
+	LIST_MIN    = 64 << 10,
+	SLOT_MIN    = 16 << 10,
+	FINISH_ROWS = 1 << 13,
+	LEVELS      = 12,      /* times that buffers can halve */
+	DEPTH_LEVEL = 4,       /* from here on only two work items circulate */
+};
+
+/* --- sizes --- */
+
+/* Rows of `row_bytes` in whole panels under the ceiling, at least one panel, never past V. */
+static uint64_t chunk_rows_of(const struct gnn_plan *p, const struct gnn_infer_opts *o,
+	uint64_t row_bytes)
+{
+	uint64_t height = o->backend->ops->panel_rows;
+	uint64_t panels = p->chunk_bytes / (gnn_max_u64(row_bytes, 1) * height);
+	uint64_t needed = gnn_ceil_div(gnn_max_u64(o->store->vertices, 1), height);
+
+	return gnn_max_u64(gnn_min_u64(panels, needed), 1) * height;
+}
+
+/* Edges and own rows of an average chunk, twice, between bounds. */
+static uint64_t entries_of(const struct gnn_store *s, uint64_t chunk_rows, uint32_t level)
+{
+	double average = (double)s->edges / (double)gnn_max_u64(s->vertices, 1) + 1.0;
+	double wanted = 2.0 * average * (double)chunk_rows;
+	uint64_t low = gnn_max_u64(ENTRIES_LOW >> level, ENTRIES_MIN);
+	uint64_t high = gnn_max_u64(ENTRIES_MAX >> level, ENTRIES_MIN);
+
+	if (wanted >= (double)high)
+		return high;
+	return wanted <= (double)low ? low : (uint64_t)wanted;
+}
+
+/* Without degrees, as before they are loaded, every vertex that can be a hub counts as one. */
+static uint64_t carry_rows_of(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	uint32_t panel_rows = o->backend->ops->panel_rows, shards = p->layer[l].shards;
+	uint64_t most = 0;
+
+	if (gnn_model_conv(o->model, l)->combine == GNN_COMBINE_MAX)
+		return 0;
+	if (d == NULL)
+		return gnn_min_u64(p->layer[l].state_rows, o->store->edges / GNN_HUB_DEGREE);
+	for (uint32_t s = 0; s < shards; s++) {
+		struct gnn_range r = gnn_plan_range(p, l, s, panel_rows, d);
+
+		most = gnn_max_u64(most, gnn_degrees_hubs_before(d, r.first + r.count) -
+			r.carry_first);
+	}
+	return most;
+}
+
+/* --- one layer --- */
+
+/* Bytes a row that later passes cost when message rows are kept in scratch, or made again. */
+static bool is_worth_keeping(const struct gnn_layer_plan *lp, const struct gnn_conv *c,
+	uint64_t input_bytes)
+{
+	uint64_t later = c->combine == GNN_COMBINE_SOFTMAX ? lp->shards : lp->shards - 1;
+	uint64_t message = c->width * sizeof(float);
+	uint64_t own = (c->message.dim_out - c->width) * sizeof(float);
+	uint64_t kept = message + 2 * own + later * message +
+		(c->own == GNN_OWN_KEEP ? input_bytes : 0);
+
+	return kept < later * input_bytes;
+}
+
+static enum gnn_rows_kind messages_of(const struct gnn_plan *p, const struct gnn_layer_plan *lp,
+	const struct gnn_conv *c, uint64_t input_bytes)
+{
+	if (lp->input_message)
+		return GNN_ROWS_NONE;
+	if (p->kind == GNN_PLAN_RESIDENT)
+		return c->combine == GNN_COMBINE_SOFTMAX ? GNN_ROWS_MEMORY : GNN_ROWS_NONE;
+	return is_worth_keeping(lp, c, input_bytes) ? GNN_ROWS_FILE : GNN_ROWS_NONE;
+}
+
+/* Everything but memory of states, for a number of shards. */
+static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	uint32_t shards)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	const struct gnn_array *features = o->store->features;
+	struct gnn_layer_plan *lp = &p->layer[l];
+	uint64_t row_bytes;
+
+	*lp = (struct gnn_layer_plan){.shards = shards};
+	if (l == 0) {
+		lp->input = GNN_ROWS_STORE;
+		lp->input_width = (uint32_t)features->cols;
+		row_bytes = features->cols * gnn_dtype_bytes(features->dtype);
+	} else {
+		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY : GNN_ROWS_FILE;
+		lp->input_message = c->own != GNN_OWN_KEEP &&
+			(c->combine == GNN_COMBINE_SOFTMAX || c->message.dim_out < c->dim_in);
+		lp->input_width = lp->input_message ? c->message.dim_out : c->dim_in;
+		lp->input_own = lp->input_message ? c->message.dim_out - c->width : 0;
+		row_bytes = lp->input_width * sizeof(float);
+	}
+	lp->messages = messages_of(p, lp, c, row_bytes);
+	lp->chunk_rows = chunk_rows_of(p, o,
+		gnn_max_u64(row_bytes, c->message.dim_out * sizeof(float)));
+}
+
+static void add_states(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	uint32_t height = o->backend->ops->panel_rows;
+
+	lp->state_rows = gnn_ceil_div(gnn_plan_panels(o), lp->shards) * height;
+	lp->carry_rows = carry_rows_of(p, l, o, d);
+	gnn_plan_add_bytes(p, l, o);
+}
+
+/* --- all layers --- */
+
+/* Sizes of what circulates, halved `level` times. */
+static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
+{
+	uint64_t depth = level < DEPTH_LEVEL ? gnn_max_u64(o->queue_depth, 2) : 2;
+	uint32_t height = o->backend->ops->panel_rows;
+	uint64_t widest = 0;
+
+	/* A unified backend has done an operation when it returns; else two chunks overlap. */
+	p->in_flight = o->backend->ops->unified ? 1 : 3;
+	p->ahead = (uint32_t)depth + p->in_flight - 1;
+	p->chunk_bytes = gnn_max_u64(o->chunk_bytes >> level, 1);
+	p->list_bytes = gnn_max_u64(LIST_BYTES >> level, LIST_MIN);
+	p->slot_bytes = gnn_max_u64(GNN_EXTENT_SLOT_BYTES >> level, SLOT_MIN);
+	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
+		gnn_plan_panels(o) * height);
+	for (uint32_t l = 0; l < p->layer_count; l++) {
+		lay_out(p, l, o, 1);
+		widest = gnn_max_u64(widest, p->layer[l].chunk_rows);
+	}
+	p->entries = entries_of(o->store, widest, level);
+}
+
+/* The fewest shards whose states fit beside the rest; false: not even one panel does. */
+static bool choose_shards(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	uint64_t panels = gnn_plan_panels(o), k = gnn_max_u64(o->shards, 1);
+
+	if (d == NULL)
+		k = panels;
+	for (;;) {
+		k = gnn_min_u64(gnn_min_u64(k, panels), UINT32_MAX);
+		lay_out(p, l, o, (uint32_t)k);
+		add_states(p, l, o, d);
+		if (gnn_plan_layer_fits(p, l, o))
+			return true;
+		if (k == panels || o->shards != 0)
+			return false;
+		k = gnn_max_u64(k + 1, gnn_min_u64(gnn_plan_wanted_shards(p, l, o), panels));
+	}
+}
+
+static bool fit_level(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint32_t level)
+{
+	bool fits = true;
+
+	set_buffers(p, o, level);
+	for (uint32_t l = 0; l < p->layer_count; l++) {
+		if (p->kind == GNN_PLAN_RESIDENT) {
+			add_states(p, l, o, d);
+			continue;
+		}
+		fits = choose_shards(p, l, o, d) && fits;
+		if (level < LEVELS && !gnn_plan_buffers_are_small(p, l, o))
+			fits = false;
+	}
+	gnn_plan_sum(p, o);
+	return fits && gnn_plan_fits(p);
+}
+
+static bool fit(struct gnn_plan *p, const struct gnn_infer_opts *o, const struct gnn_degrees *d,
+	enum gnn_plan_kind kind)
+{
+	p->kind = kind;
+	for (uint32_t level = 0; level <= LEVELS; level++)
+		if (fit_level(p, o, d, level))
+			return true;
+	return false;
+}
+
+static int check_widths(const struct gnn_infer_opts *o)
+{
+	const struct gnn_conv *first = gnn_model_conv(o->model, 0);
+	uint32_t layers = gnn_model_layers(o->model);
+
+	if (layers > GNN_LAYERS_MAX)
+		return gnn_err(GNN_ECONFIG, "the model has %u layers, at most %d are supported",
+			layers, GNN_LAYERS_MAX);
+	if (o->store->features == NULL)
+		return gnn_err(GNN_ECONFIG, "%s has no features: import it with --features FILE",
+			gnn_container_path(o->store->container));
+	if (o->store->features->cols != first->dim_in)
+		return gnn_err(GNN_ECONFIG, "%s has features of width %llu, the model's first "
+			"layer wants %u", gnn_container_path(o->store->container),
+			(unsigned long long)o->store->features->cols, first->dim_in);
+	for (uint32_t l = 0; l + 1 < layers; l++) {
+		const struct gnn_conv *c = gnn_model_conv(o->model, l);
+		const struct gnn_conv *next = gnn_model_conv(o->model, l + 1);
+
+		if (c->dim_out != next->dim_in)
+			return gnn_err(GNN_ECONFIG, "layer %u of the model gives rows of width %u, "
+				"layer %u wants %u", l, c->dim_out, l + 1, next->dim_in);
+	}
+	return GNN_OK;
+}
+
+int gnn_planner_check(const struct gnn_infer_opts *o)
+{
+	struct gnn_infer_opts smallest = *o;
+	struct gnn_plan p = {.layer_count = gnn_model_layers(o->model)};
+	int rc = check_widths(o);
+
+	if (rc < 0)
+		return rc;
+	smallest.shards = 0;
+	gnn_plan_budgets(&p, o, NULL);
+	p.kind = GNN_PLAN_PARTITIONED;
+	fit_level(&p, &smallest, NULL, LEVELS);
+	return gnn_plan_fits(&p) ? GNN_OK : gnn_plan_refuse(&p, o);
+}
+
+int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	enum gnn_plan_kind wanted = o->plan;
+	int rc = check_widths(o);
+
+	if (rc < 0)
+		return rc;
+	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model)};
+	gnn_plan_budgets(p, o, d);
+	if (o->shards != 0 && wanted == GNN_PLAN_RESIDENT)
+		return gnn_err(GNN_ECONFIG, "--shards %u: the resident plan has none; give --plan "
+			"partitioned", o->shards);
+	if (wanted == GNN_PLAN_AUTO && o->shards != 0)
+		wanted = GNN_PLAN_PARTITIONED;
+	if (wanted != GNN_PLAN_PARTITIONED && fit(p, o, d, GNN_PLAN_RESIDENT))
+		return GNN_OK;
+	if (wanted != GNN_PLAN_RESIDENT && fit(p, o, d, GNN_PLAN_PARTITIONED))
+		return GNN_OK;
+	return gnn_plan_refuse(p, o);
+}

@@ -1,0 +1,27 @@
+/*
+ * infer/planner.h - chooses the plan: what fits the budgets, with the fewest readings.
+ *
+ * Flow     store, model, budgets -> [planner] -> plan
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    GNN_EOS a budget is too small: names budget, need, what needs it, what would suffice;
+ *          GNN_ECONFIG model and store do not meet
+ *
+ * Buffers halve until they leave at least half of the budget to the states, down to a floor.
+ */
+#ifndef GNN_INFER_PLANNER_H
+#define GNN_INFER_PLANNER_H
+
+#include "infer/plan.h"
+
+GNN_BEGIN_DECLS
+
+/* Before anything is loaded: whether the smallest plan fits the budget. */
+int gnn_planner_check(const struct gnn_infer_opts *o);
+int gnn_planner_make (struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d);
+
+GNN_END_DECLS
+
+#endif

@@ -1,0 +1,59 @@
+/* infer/publish.c - the end of a run: rows that waited in scratch, scores, the result's name. */
+#include "infer/run.h"
+
+#include <math.h>
+
+static int take_rows(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t rows, const float *h)
+{
+	int rc;
+
+	GNN_TRY(gnn_result_rows(r->result, l, rows, h));
+	if (l + 1 == r->plan.layer_count && r->score != NULL)
+		GNN_TRY(gnn_score_rows(r->score, first, rows, h));
+out:
+	return rc;
+}
+
+static int copy_layer(struct gnn_run *r, uint32_t l)
+{
+	struct gnn_rows rows = gnn_kept_rows(r->output[l]);
+	uint64_t vertices = r->o->store->vertices, block = r->plan.finish_rows;
+	struct gnn_rows_reader *reader = NULL;
+	struct gnn_rows_part part;
+	int rc;
+
+	GNN_TRY(gnn_rows_open(&reader, &rows, &(struct gnn_rows_opts){.chunk_rows = block,
+		.ahead = 2, .lent = 1}));
+	for (gnn_vid v = 0; v < vertices; v += block) {
+		GNN_TRY(gnn_rows_next(reader, &part));
+		rc = take_rows(r, l, v, gnn_min_u64(block, vertices - v), part.data);
+		gnn_rows_put(reader, &part);
+		if (rc < 0)
+			goto out;
+	}
+	r->report->layer[l].read_bytes += gnn_rows_read_bytes(reader);
+	r->report->read_bytes += gnn_rows_read_bytes(reader);
+out:
+	gnn_rows_close(reader);
+	return rc;
+}
+
+int gnn_run_publish(struct gnn_run *r)
+{
+	uint64_t result_bytes;
+	int rc = GNN_OK;
+
+	for (uint32_t l = 0; l < r->plan.layer_count; l++)
+		if (r->output[l] != NULL)
+			GNN_TRY(copy_layer(r, l));
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		r->report->score[k] = NAN;
+	if (r->score != NULL) {
+		r->report->metric = gnn_score_name(r->score);
+		GNN_TRY(gnn_score_end(r->score, r->report->score));
+	}
+	GNN_TRY(gnn_result_commit(&r->result, r->o->store, &result_bytes));
+	r->report->written_bytes += result_bytes;
+out:
+	return rc;
+}
