@@ -42,7 +42,8 @@ step_bits() {
 			>"$out/model.log"
 		local first=
 		for o in "" "--chunk-bytes 1" "--chunk-bytes 64M" "--io map" "--io pread" "" \
-			"--queue-depth 2"; do
+			"--queue-depth 2" "--plan partitioned --shards 3" \
+			"--plan partitioned --shards 5 --chunk-bytes 1"; do
 			# shellcheck disable=SC2086
 			must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors \
 				--out $dir/e.h5 --backend cuda $o >"$out/bits.log"
