@@ -127,6 +127,7 @@ struct gnn_backend_ops {
 		struct gnn_edge_batch *out);
 	uint64_t (*peak_bytes)(const struct gnn_backend *b); /* device memory; 0 when unified */
 	uint64_t (*room_bytes)(const struct gnn_backend *b); /* still to be had; not if unified */
+	const struct gnn_grad_ops *grad; /* op/grad.h: what training takes; NULL: none here */
 };
 
 /* Every backend embeds this first. */

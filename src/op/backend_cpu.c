@@ -1,5 +1,6 @@
 /* op/backend_cpu.c - the CPU backend: host memory, OpenMP threads, done when a call returns. */
 #include "op/cpu/cpu.h"
+#include "op/grad.h"
 
 #include "base/mem.h"
 
@@ -220,4 +221,5 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.check_dense = gnn_cpu_check_dense,
 	.sync = sync_done,
 	.peak_bytes = peak_bytes,
+	.grad = &gnn_grad_cpu,
 };

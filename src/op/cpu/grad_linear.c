@@ -1,0 +1,129 @@
+/* op/cpu/grad_linear.c - products of training: y = x W^T, and the gradients of x, W and bias. */
+#include "op/cpu/grad.h"
+
+#include "base/mem.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <string.h>
+
+int gnn_cpu_gather(struct gnn_backend *b, const struct gnn_gather_args *a)
+{
+	const uint64_t row_bytes = (uint64_t)a->width * gnn_dtype_bytes(a->dtype);
+
+#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+	for (uint64_t r = 0; r < a->rows; r++)
+		gnn_cpu_widen(a->to + r * a->width, a->width,
+			(const char *)a->table + a->id[r] * row_bytes, a->dtype, a->width,
+			a->width, 1);
+	return GNN_OK;
+}
+
+/* The rows of one panel. */
+static void multiply_panel(const struct gnn_linear_args *a, uint64_t first)
+{
+	const uint64_t rows = gnn_min_u64(GNN_PANEL_ROWS, a->rows - first);
+	float *y = a->y + first * a->dim_out;
+
+	for (uint64_t r = 0; a->bias != NULL && r < rows; r++)
+		memcpy(y + r * a->dim_out, a->bias, a->dim_out * sizeof(float));
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)a->dim_out,
+		(int)a->dim_in, 1.0f, a->x + first * a->dim_in, (int)a->dim_in, a->w,
+		(int)a->dim_in, a->add || a->bias != NULL ? 1.0f : 0.0f, y, (int)a->dim_out);
+}
+
+int gnn_cpu_linear(struct gnn_backend *b, const struct gnn_linear_args *a)
+{
+	const int saved = omp_get_max_threads();
+
+	GNN_ASSERT(!a->add || a->bias == NULL);
+	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
+#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(dynamic)
+	for (uint64_t r = 0; r < a->rows; r += GNN_PANEL_ROWS)
+		multiply_panel(a, r);
+	omp_set_num_threads(saved);
+	return GNN_OK;
+}
+
+static void back_panel(const struct gnn_linear_back_args *a, uint64_t first)
+{
+	const uint64_t rows = gnn_min_u64(GNN_PANEL_ROWS, a->rows - first);
+
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)a->dim_in,
+		(int)a->dim_out, 1.0f, a->dy + first * a->dim_out, (int)a->dim_out, a->w,
+		(int)a->dim_in, a->add ? 1.0f : 0.0f, a->dx + first * a->dim_in,
+		(int)a->dim_in);
+}
+
+/* One slab's share of dW (dim_out, dim_in) and, behind it, of the bias. */
+static void weigh_slab(const struct gnn_linear_back_args *a, float *part, uint64_t first,
+	uint64_t rows)
+{
+	const uint64_t weights = (uint64_t)a->dim_out * a->dim_in;
+	const float *dy = a->dy + first * a->dim_out;
+	float *bias = part + weights;
+
+	if (a->dw != NULL)
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->dim_out,
+			(int)a->dim_in, (int)rows, 1.0f, dy, (int)a->dim_out,
+			a->x + first * a->dim_in, (int)a->dim_in, 0.0f, part, (int)a->dim_in);
+	memset(bias, 0, a->dim_out * sizeof(float));
+	for (uint64_t r = 0; a->dbias != NULL && r < rows; r++)
+		for (uint32_t j = 0; j < a->dim_out; j++)
+			bias[j] += dy[r * a->dim_out + j];
+}
+
+static void add_slabs(float *to, const float *part, uint64_t pitch, uint64_t slabs, uint64_t count,
+	uint32_t threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+	for (uint64_t i = 0; i < count; i++) {
+		float sum = part[i];
+
+		for (uint64_t s = 1; s < slabs; s++)
+			sum += part[s * pitch + i];
+		to[i] += sum;
+	}
+}
+
+static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a)
+{
+	const uint64_t height = gnn_cpu_slab_rows(a->rows);
+	const uint64_t slabs = gnn_ceil_div(a->rows, height);
+	const uint64_t weights = (uint64_t)a->dim_out * a->dim_in, pitch = weights + a->dim_out;
+	void *block;
+	float *part;
+	int rc = gnn_mem_pages(&block, slabs * pitch * sizeof(float), GNN_MEM_STATE);
+
+	if (rc < 0)
+		return rc;
+	part = block;
+#pragma omp parallel for num_threads(c->threads) schedule(dynamic)
+	for (uint64_t s = 0; s < slabs; s++)
+		weigh_slab(a, part + s * pitch, s * height,
+			gnn_min_u64(height, a->rows - s * height));
+	if (a->dw != NULL)
+		add_slabs(a->dw, part, pitch, slabs, weights, c->threads);
+	if (a->dbias != NULL)
+		add_slabs(a->dbias, part + weights, pitch, slabs, a->dim_out, 1);
+	gnn_mem_free(block);
+	return rc;
+}
+
+int gnn_cpu_linear_back(struct gnn_backend *b, const struct gnn_linear_back_args *a)
+{
+	struct gnn_cpu *c = (struct gnn_cpu *)b;
+	const int saved = omp_get_max_threads();
+	int rc = GNN_OK;
+
+	if (a->rows == 0)
+		return GNN_OK;
+	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
+	if (a->dw != NULL || a->dbias != NULL)
+		rc = add_weights(c, a);
+#pragma omp parallel for num_threads(c->threads) schedule(dynamic)
+	for (uint64_t r = 0; r < (a->dx != NULL ? a->rows : 0); r += GNN_PANEL_ROWS)
+		back_panel(a, r);
+	omp_set_num_threads(saved);
+	return rc;
+}

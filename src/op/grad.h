@@ -1,0 +1,160 @@
+/*
+ * op/grad.h - the operations of training that inference has no use for, behind the backend.
+ *
+ * Flow     train -> [grad] -> cpu/ (or a GPU's twins)
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    GNN_EOS memory or device
+ *
+ * Matrices are dense, in backend memory. Sums over rows are made of slabs whose height follows from
+ * the number of rows alone, added in their order: threads change no bit.
+ */
+#ifndef GNN_OP_GRAD_H
+#define GNN_OP_GRAD_H
+
+#include "op/backend.h"
+#include "op/drop.h"
+
+/* Rows of a table by id, widened to floats. */
+struct gnn_gather_args {
+	const void     *table;
+	enum gnn_dtype  dtype;
+	uint32_t        width;
+	const uint64_t *id;   /* (rows) */
+	uint64_t        rows;
+	float          *to;   /* (rows, width) */
+};
+
+/* y (rows, dim_out) = x (rows, dim_in) w^T, w (dim_out, dim_in); `add`: onto what is there. */
+struct gnn_linear_args {
+	const float *x, *w, *bias; /* bias: of forward only, or NULL */
+	float       *y;
+	uint64_t     rows;
+	uint32_t     dim_in, dim_out;
+	bool         add;
+};
+
+/* Gradients of the same: dx = dy w, dw += dy^T x. */
+struct gnn_linear_back_args {
+	const float *dy, *x, *w;
+	float       *dx;      /* NULL: not wanted */
+	float       *dw;      /* likewise */
+	float       *dbias;   /* likewise; += column sums of dy */
+	uint64_t     rows;
+	uint32_t     dim_in, dim_out;
+	bool         add;     /* onto dx */
+};
+
+/* to = from / (1 - p) where kept, else 0; the same call turns gradients. May be in place. */
+struct gnn_dropout_args {
+	const float    *from;
+	float          *to;
+	const uint64_t *id;   /* (rows) names each row to the generator */
+	uint64_t        rows;
+	uint32_t        width;
+	struct gnn_drop drop;
+};
+
+/* y = act(y); back: dy *= act'(.), told from y. */
+struct gnn_activate_args {
+	enum gnn_act act;
+	float       *y, *dy;
+	uint64_t     count;
+};
+
+/*
+ * Batch norm: y = gamma (x - mean) rstd + beta per column; `training` takes mean and variance of
+ * the rows and moves the running ones by momentum, else the running ones hold. May be in place
+ * but for back, which wants x: dx, dgamma += , dbeta += .
+ */
+struct gnn_batch_norm_args {
+	const float *x, *gamma, *beta;
+	float       *y;
+	float       *mean, *rstd;       /* (width) kept for back */
+	float       *running_mean, *running_var;
+	const float *dy;
+	float       *dx, *dgamma, *dbeta;
+	uint64_t     rows;
+	uint32_t     width;
+	bool         training;
+};
+
+/*
+ * Attention over a block: entry e of destination v from row u = src[e], head k:
+ *   a = softmax_e(leaky(score[u][k] + score[v][heads + k])),  kept by dropout: a',
+ *   y[v][k] = sum_e a' z[u][k].   The destinations are the first rows of the block.
+ * back: from dy, with d = a dot(dy[v][k], z[u][k]) and so on,
+ *   dz (src_rows, heads channels), dscore (src_rows, 2 heads); rows past the destinations have no
+ *   second half. dlogit (entries, heads) is scratch.
+ */
+struct gnn_attend_args {
+	uint32_t        heads, channels;
+	float           slope;
+	struct gnn_drop drop;
+	const uint64_t *id;          /* (dst_rows) */
+	uint64_t        dst_rows, src_rows;
+	const uint64_t *first;       /* (dst_rows + 1) */
+	const uint32_t *src;         /* (entries) */
+	const uint64_t *back_first;  /* (src_rows + 1): the block turned round */
+	const uint32_t *back_dst, *back_entry; /* (entries) */
+	const float    *z, *score;
+	float          *alpha;       /* (entries, heads) */
+	float          *y;
+	const float    *dy;
+	bool            mean;        /* dy is (dst_rows, channels), of the mean over the heads */
+	float          *dz, *dscore, *dlogit;
+};
+
+/* dz[u][k] += dscore[u][k] att[k] and datt[k] += dscore[u][k] z[u][k]; dscore (rows, stride). */
+struct gnn_score_back_args {
+	const float *dscore, *z, *att;
+	float       *dz, *datt;
+	uint64_t     rows;
+	uint32_t     stride, heads, channels;
+};
+
+/* Mean over the labelled rows. Classes: label[i] < 0 is unlabelled. Many labels: 0 or 1 a cell. */
+struct gnn_loss_args {
+	const float   *y;        /* (rows, width) */
+	float         *dy;
+	const int64_t *label;    /* (rows), or NULL: */
+	const uint8_t *labels;   /* (rows, width) */
+	uint64_t       rows;
+	uint32_t       width;
+	double         loss;     /* out: sum over what counts */
+	uint64_t       counted;  /* out: rows, or cells */
+};
+
+enum gnn_optimizer { GNN_ADAM, GNN_ADAMW, GNN_SGD };
+
+struct gnn_update_args {
+	enum gnn_optimizer kind;
+	float   *w, *m, *v;
+	const float *g;
+	uint64_t count, step; /* steps from 1 */
+	double   lr, weight_decay, momentum;
+	float    scale;     /* of the gradient: clipping */
+	float    change;    /* in and out: largest |change| of a weight */
+};
+
+struct gnn_grad_ops {
+	int (*gather)(struct gnn_backend *b, const struct gnn_gather_args *a);
+	int (*linear)(struct gnn_backend *b, const struct gnn_linear_args *a);
+	int (*linear_back)(struct gnn_backend *b, const struct gnn_linear_back_args *a);
+	int (*dropout)(struct gnn_backend *b, const struct gnn_dropout_args *a);
+	int (*activate)(struct gnn_backend *b, const struct gnn_activate_args *a);
+	int (*activate_back)(struct gnn_backend *b, const struct gnn_activate_args *a);
+	int (*batch_norm)(struct gnn_backend *b, const struct gnn_batch_norm_args *a);
+	int (*batch_norm_back)(struct gnn_backend *b, const struct gnn_batch_norm_args *a);
+	int (*attend)(struct gnn_backend *b, const struct gnn_attend_args *a);
+	int (*attend_back)(struct gnn_backend *b, const struct gnn_attend_args *a);
+	int (*score_back)(struct gnn_backend *b, const struct gnn_score_back_args *a);
+	int (*loss)(struct gnn_backend *b, struct gnn_loss_args *a);
+	int (*sum_squares)(struct gnn_backend *b, const float *x, uint64_t count, double *sum);
+	int (*update)(struct gnn_backend *b, struct gnn_update_args *a);
+};
+
+extern const struct gnn_grad_ops gnn_grad_cpu;
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * train/net.h - the layers of a net over blocks: forward, and backward to the weights.
+ *
+ * Flow     sample, rows -> [net] -> scores of the seeds;  their gradient -> [net] -> gradients
+ * Owns     weights, gradients, what each layer keeps between forward and backward
+ * Lends    weights and gradients; outputs, until the next forward
+ * Thread   one caller
+ * Fails    GNN_EOS memory; what the backend fails with
+ *
+ * A layer is dropout (training only), convolution, and, but for the last, an activation. Where
+ * weights and aggregation may change places, the cheaper order is taken, told from the sizes of
+ * the block alone. The input of the net has no gradient.
+ */
+#ifndef GNN_TRAIN_NET_H
+#define GNN_TRAIN_NET_H
+
+#include "op/grad.h"
+#include "train/params.h"
+#include "train/sampler.h"
+
+struct gnn_net_opts {
+	struct gnn_backend  *backend;
+	struct gnn_net_shape shape;
+	double               dropout; /* of inputs, and of attention */
+	uint64_t             seed;
+};
+
+/* What one layer works on. */
+struct gnn_layer_input {
+	const struct gnn_block *block; /* in backend memory; turned round for backward */
+	const uint64_t *id;            /* (src_count) names rows to dropout */
+	const float    *x;             /* (src_count, columns in) */
+	uint64_t        step;
+	bool            training;
+};
+
+struct gnn_net;
+
+GNN_BEGIN_DECLS
+
+int  gnn_net_create (struct gnn_net **out, const struct gnn_net_opts *o);
+void gnn_net_destroy(struct gnn_net *n); /* NULL is fine */
+
+const struct gnn_params    *gnn_net_params(const struct gnn_net *n);
+const struct gnn_net_shape *gnn_net_shape_of(const struct gnn_net *n);
+float *gnn_net_weights (struct gnn_net *n); /* (floats), backend memory */
+float *gnn_net_gradient(struct gnn_net *n); /* (learned), backend memory */
+
+/* What the sampler must do for an architecture. */
+struct gnn_edge_rule gnn_net_rule(enum gnn_arch arch);
+/* Whether backward of a layer takes its block turned round. */
+bool gnn_net_turns(const struct gnn_net *n, uint32_t layer, const struct gnn_block *b);
+
+/* One layer; *y (dst_count, columns out) is lent until the layer's next forward. */
+int gnn_net_layer  (struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in,
+	float **y);
+/* All layers in training. */
+int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
+	float **y);
+/* Zeroes the gradient, then adds what comes from dy (seeds, columns out), which is overwritten. */
+int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
+	float *dy);
+/* Gives back what layers keep, as after an evaluation of the whole graph. */
+void gnn_net_trim(struct gnn_net *n);
+
+GNN_END_DECLS
+
+#endif

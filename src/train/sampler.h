@@ -1,0 +1,57 @@
+/*
+ * train/sampler.h - the blocks of a batch: which in-edges of which vertices take part.
+ *
+ * Flow     seeds, step -> [sampler] -> ids, blocks
+ * Owns     a row number a vertex, lists of the hop at work
+ * Lends    nothing
+ * Thread   one caller; works on `threads` threads
+ * Fails    GNN_ECONFIG a batch too large for its row numbers; GNN_EOS memory
+ *
+ * A sample depends on (seed, global step, hop, vertex) alone: not on threads, nor on who asks.
+ *   uniform  k distinct in-edges of each destination (train/draw.h)
+ *   labor    an in-edge u -> v is taken where u's number of this hop is below k / in-degree, so
+ *            that destinations share sources; with a dependency of n the numbers stay for n steps
+ */
+#ifndef GNN_TRAIN_SAMPLER_H
+#define GNN_TRAIN_SAMPLER_H
+
+#include "train/block.h"
+
+enum gnn_sampling { GNN_SAMPLE_UNIFORM, GNN_SAMPLE_LABOR };
+
+#define GNN_FANOUT_ALL UINT64_MAX
+
+struct gnn_sampler_opts {
+	const struct gnn_lists *lists;
+	struct gnn_edge_rule    rule;
+	enum gnn_sampling       sampling;
+	uint64_t                dependency; /* steps, at least 1 */
+	uint32_t                layers;
+	const uint64_t         *fanout;     /* (layers), the seeds' hop first; copied */
+	uint64_t                seed;
+	uint32_t                threads;
+};
+
+/* One batch. Block l is of layer l, 0 at the features; its rows are the first src_count ids. */
+struct gnn_sample {
+	uint32_t         layers;
+	uint64_t         id_count; /* block[0].src_count */
+	gnn_vid         *id;
+	struct gnn_block block[GNN_BLOCKS_MAX];
+	struct gnn_room  room;
+};
+
+struct gnn_sampler;
+
+GNN_BEGIN_DECLS
+
+int  gnn_sampler_create (struct gnn_sampler **out, const struct gnn_sampler_opts *o);
+/* Seeds are distinct. `to` is used again from draw to draw. */
+int  gnn_sampler_draw   (struct gnn_sampler *s, const gnn_vid *seeds, uint64_t count,
+	uint64_t step, struct gnn_sample *to);
+void gnn_sampler_destroy(struct gnn_sampler *s); /* NULL is fine */
+void gnn_sample_fini    (struct gnn_sample *s);
+
+GNN_END_DECLS
+
+#endif
