@@ -30,6 +30,8 @@ static const struct gnn_command commands[GNN_CMD_COUNT] = {
 		"What a store or a result holds; --verify reads it all", 1, 1, gnn_cmd_info},
 	[GNN_CMD_INFER] = {"infer", "STORE.h5",
 		"Embeddings or class scores of every vertex", 1, 1, gnn_cmd_infer},
+	[GNN_CMD_TRAIN] = {"train", "STORE.h5",
+		"A model from the labels of a store, by sampled batches", 1, 1, gnn_cmd_train},
 	[GNN_CMD_EXPORT] = {"export", "FILE.h5 OUT.npy", "An array of a store or a result as numpy",
 		2, 2, gnn_cmd_export},
 	[GNN_CMD_MODEL] = {"model", "[M.safetensors]",

@@ -22,13 +22,14 @@ enum gnn_command_id {
 	GNN_CMD_GENERATE,
 	GNN_CMD_INFO,
 	GNN_CMD_INFER,
+	GNN_CMD_TRAIN,
 	GNN_CMD_EXPORT,
 	GNN_CMD_MODEL,
 	GNN_CMD_DOCTOR,
 	GNN_CMD_COUNT, /* no command given */
 };
 
-enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 96 };
+enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 128 };
 
 /* Values of choices. Where another module has such an enum, its command asserts they are equal. */
 enum gnn_opt_io { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_IO_MAP = 4 };
@@ -38,6 +39,11 @@ enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
 enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTITIONED };
 enum gnn_opt_fanout { GNN_OPT_FANOUT_ALL };
 enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
+enum gnn_opt_sampler { GNN_OPT_SAMPLER_UNIFORM, GNN_OPT_SAMPLER_LABOR };
+enum gnn_opt_optimizer { GNN_OPT_ADAM, GNN_OPT_ADAMW, GNN_OPT_SGD };
+enum gnn_opt_schedule { GNN_OPT_SCHEDULE_CONSTANT, GNN_OPT_SCHEDULE_LINEAR,
+	GNN_OPT_SCHEDULE_COSINE, GNN_OPT_SCHEDULE_STEP };
+enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU };
 enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
 
 struct gnn_text_list {
@@ -107,6 +113,15 @@ struct gnn_config {
 	int         metric;        /* enum gnn_metric */
 	bool        predict, save_layers;
 	struct gnn_text_list model_set; /* "key=value" each */
+
+	/* train; metric, out and heads as above. */
+	int         arch;          /* enum gnn_arch */
+	uint64_t    layers, hidden, batch_size, epochs, eval_every, patience, dependency;
+	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
+	int         sampler, optimizer, schedule, orchestration, pipeline;
+	double      lr, momentum, dropout, clip;
+	const char *checkpoint;    /* NULL: OUT.ckpt */
+	bool        resume;
 
 	/* model: a seeded one is made when `seeded` names an architecture. */
 	const char *seeded, *dims, *heads; /* lists as given: "64,32,8" */

@@ -80,6 +80,41 @@ static const struct gnn_choice fanout_choices[] = {
 	{"all", GNN_OPT_FANOUT_ALL, "every in-edge"},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice arch_choices[] = {
+	{"gcn", 0, NULL},
+	{"sage", 1, "mean of the neighbours beside the own row"},
+	{"gin", 2, "sum, then an MLP with batch norm"},
+	{"gat", 3, NULL},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice sampler_choices[] = {
+	{"uniform", GNN_OPT_SAMPLER_UNIFORM, "distinct in-edges of each vertex"},
+	{"labor", GNN_OPT_SAMPLER_LABOR, "as many on average, with sources shared in a batch"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice optimizer_choices[] = {
+	{"adam", GNN_OPT_ADAM, NULL},
+	{"adamw", GNN_OPT_ADAMW, NULL},
+	{"sgd", GNN_OPT_SGD, "with --momentum"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice schedule_choices[] = {
+	{"constant", GNN_OPT_SCHEDULE_CONSTANT, NULL},
+	{"linear", GNN_OPT_SCHEDULE_LINEAR, "down to 0 over all steps"},
+	{"cosine", GNN_OPT_SCHEDULE_COSINE, "down to 0 along half a cosine"},
+	{"step", GNN_OPT_SCHEDULE_STEP, "a tenth after each third of the steps"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice orchestration_choices[] = {
+	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "step-cpu"},
+	{"step-cpu", GNN_OPT_STEP_CPU, "the CPU samples, gathers and trains"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice switch_choices[] = {
+	{"on", GNN_OPT_ON, NULL},
+	{"off", GNN_OPT_OFF, NULL},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice metric_choices[] = {
 	{"auto", GNN_OPT_METRIC_AUTO, "accuracy, or f1 where a vertex has many labels"},
 	{"accuracy", GNN_OPT_ACCURACY, NULL},
@@ -92,6 +127,7 @@ static const struct gnn_choice metric_choices[] = {
 #define GENERATE      (1u << GNN_CMD_GENERATE)
 #define INFO          (1u << GNN_CMD_INFO)
 #define INFER         (1u << GNN_CMD_INFER)
+#define TRAIN         (1u << GNN_CMD_TRAIN)
 #define EXPORT        (1u << GNN_CMD_EXPORT)
 #define MODEL         (1u << GNN_CMD_MODEL)
 #define ALL           GNN_COMMANDS_ALL
@@ -185,6 +221,19 @@ static const struct gnn_option options[] = {
 	{ROW("model-set", LIST, MODEL, INFER | MODEL), FIELD(model_set), .wanted = "KEY=VALUE",
 		.help = "What the weights cannot say, such as library=pyg; repeatable"},
 
+	{ROW("arch", CHOICE, MODEL, TRAIN), FIELD(arch), .preset = "sage",
+		.choices = arch_choices, .help = "Architecture"},
+	{ROW("layers", COUNT, MODEL, TRAIN), FIELD(layers), .preset = "2", .min = 1, .max = 32,
+		.wanted = "N", .help = "Layers"},
+	{ROW("hidden", COUNT, MODEL, TRAIN), FIELD(hidden), .preset = "256", .min = 1,
+		.max = 0x1p24, .wanted = "N", .help = "Width of hidden layers; of each head for gat"},
+	{ROW("heads", TEXT, MODEL, TRAIN), FIELD(heads), .wanted = "LIST",
+		.help = "Heads of gat: one number a layer, or one for all but the last, which has 1"},
+	{ROW("dropout", REAL, MODEL, TRAIN), FIELD(dropout), .preset = "0.5", .max = 0.999,
+		.wanted = "X", .help = "Dropout of each layer's input, and of gat's attention"},
+
+	{ROW("out", PATH, OUTPUT, TRAIN), FIELD(out), .wanted = "M.safetensors",
+		.help = "Model of the best epoch; that of the last is written beside it"},
 	{ROW("out", PATH, OUTPUT, INFER), FIELD(out), .wanted = "FILE",
 		.help = "Result: embeddings of every vertex in import order"},
 	{ROW("out", PATH, OUTPUT, MODEL), FIELD(out), .wanted = "FILE",
@@ -193,7 +242,7 @@ static const struct gnn_option options[] = {
 		.help = "Also write /prediction, the class of each vertex"},
 	{ROW("save-layers", FLAG, OUTPUT, INFER), FIELD(save_layers), .preset = "off",
 		.help = "Also write /layer/<l>, the output of hidden layers, from 1"},
-	{ROW("metric", CHOICE, OUTPUT, INFER), FIELD(metric), .preset = "auto",
+	{ROW("metric", CHOICE, OUTPUT, INFER | TRAIN), FIELD(metric), .preset = "auto",
 		.choices = metric_choices, .help = "Score on the splits"},
 	{ROW("dataset", TEXT, OUTPUT, EXPORT), FIELD(dataset), .preset = "embeddings",
 		.wanted = "NAME", .help = "Array of FILE.h5 to export"},
@@ -202,6 +251,42 @@ static const struct gnn_option options[] = {
 
 	{ROW("fanout", CHOICE, RUN, INFER), FIELD(fanout), .preset = "all",
 		.choices = fanout_choices, .help = "In-edges used of each vertex and layer"},
+	{ROW("fanout", TEXT, RUN, TRAIN), FIELD(fanouts), .preset = "10", .wanted = "LIST",
+		.help = "In-edges drawn of each vertex: one number for all layers, or a list whose "
+			"first is the hop next to the seeds; all: every one"},
+	{ROW("sampler", CHOICE, RUN, TRAIN), FIELD(sampler), .preset = "uniform",
+		.choices = sampler_choices, .help = "How in-edges are drawn"},
+	{ROW("batch-dependency", COUNT, RUN, TRAIN), FIELD(dependency), .preset = "1", .min = 1,
+		.max = 0x1p32, .wanted = "N", .help = "Steps that share the numbers labor draws by"},
+	{ROW("batch-size", COUNT, RUN, TRAIN), FIELD(batch_size), .preset = "1024", .min = 1,
+		.max = 0x1p30, .wanted = "N", .help = "Training vertices of a step"},
+	{ROW("epochs", COUNT, RUN, TRAIN), FIELD(epochs), .preset = "20", .min = 1, .max = 0x1p32,
+		.wanted = "N", .help = "Passes over the training vertices"},
+	{ROW("optimizer", CHOICE, RUN, TRAIN), FIELD(optimizer), .preset = "adam",
+		.choices = optimizer_choices, .help = "As in torch.optim"},
+	{ROW("lr", REAL, RUN, TRAIN), FIELD(lr), .preset = "0.01", .max = 1e6, .wanted = "X",
+		.help = "Learning rate"},
+	{ROW("momentum", REAL, RUN, TRAIN), FIELD(momentum), .preset = "0.9", .max = 1,
+		.wanted = "X", .help = "Of sgd"},
+	{ROW("weight-decay", TEXT, RUN, TRAIN), FIELD(weight_decay), .preset = "0",
+		.wanted = "LIST", .help = "One number, or one a layer, first layer first"},
+	{ROW("schedule", CHOICE, RUN, TRAIN), FIELD(schedule), .preset = "constant",
+		.choices = schedule_choices, .help = "Learning rate over time"},
+	{ROW("clip", REAL, RUN, TRAIN), FIELD(clip), .preset = "off", .zero_word = "off",
+		.max = 1e12, .wanted = "X", .help = "Largest norm of the gradient of all weights"},
+	{ROW("eval-every", COUNT, RUN, TRAIN), FIELD(eval_every), .preset = "1", .min = 1,
+		.max = 0x1p32, .wanted = "N", .help = "Epochs from one evaluation to the next"},
+	{ROW("patience", COUNT, RUN, TRAIN), FIELD(patience), .preset = "off", .zero_word = "off",
+		.max = 0x1p32, .wanted = "N",
+		.help = "End after so many epochs without a better validation figure"},
+	{ROW("orchestration", CHOICE, RUN, TRAIN), FIELD(orchestration), .preset = "auto",
+		.choices = orchestration_choices, .help = "Who samples, gathers and trains"},
+	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",
+		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
+	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",
+		.help = "Folder of what --resume goes on from; OUT.ckpt when not given"},
+	{ROW("resume", FLAG, RUN, TRAIN), FIELD(resume), .preset = "off",
+		.help = "Go on from the checkpoint; without one, from the beginning"},
 	{ROW("chunk-bytes", SIZE, RUN, INFER), FIELD(chunk_bytes), .preset = "8M", .min = 1,
 		.max = 0x1p40, .wanted = "SIZE",
 		.help = "Ceiling of one chunk of rows; one panel of 256 rows at least"},

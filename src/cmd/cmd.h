@@ -20,6 +20,7 @@ int gnn_cmd_import  (const struct gnn_config *c);
 int gnn_cmd_generate(const struct gnn_config *c);
 int gnn_cmd_info    (const struct gnn_config *c);
 int gnn_cmd_infer   (const struct gnn_config *c);
+int gnn_cmd_train   (const struct gnn_config *c);
 int gnn_cmd_export  (const struct gnn_config *c);
 int gnn_cmd_model   (const struct gnn_config *c);
 int gnn_cmd_doctor  (const struct gnn_config *c);

@@ -1,0 +1,325 @@
+/* cmd/cmd_train.c - gnnrun train: a model from the labels of a store. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/setting.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "io/file.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
+	(int)GNN_OPT_ADAMW == (int)GNN_ADAMW && (int)GNN_OPT_SGD == (int)GNN_SGD &&
+	(int)GNN_OPT_SCHEDULE_LINEAR == (int)GNN_SCHEDULE_LINEAR &&
+	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
+	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP, "the option's choices are the module's");
+
+enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
+
+/* What the options become: lists read, names made. */
+struct job {
+	struct gnn_train_opts o;
+	char last[PATH_BYTES], checkpoint[PATH_BYTES], settings[SETTINGS_BYTES];
+};
+
+/* What a checkpoint must agree with. */
+static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
+	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
+	"schedule", "clip", "eval-every", "metric", "seed"};
+
+/* "OUT.safetensors" to "OUT.last.safetensors". */
+static int name_files(struct job *j, const struct gnn_config *c)
+{
+	static const char ending[] = ".safetensors";
+	const size_t length = strlen(c->out), tail = sizeof(ending) - 1;
+	const size_t stem = length > tail && strcmp(c->out + length - tail, ending) == 0
+		? length - tail : length;
+	const char *inputs[] = {c->args[0]};
+	int rc;
+
+	if (snprintf(j->last, PATH_BYTES, "%.*s.last%s", (int)stem, c->out, ending) >= PATH_BYTES ||
+		snprintf(j->checkpoint, PATH_BYTES, "%s%s",
+			c->checkpoint != NULL ? c->checkpoint : c->out,
+			c->checkpoint != NULL ? "" : ".ckpt") >= PATH_BYTES)
+		return gnn_err(GNN_EUSAGE, "--out %.60s...: the name is too long", c->out);
+	GNN_TRY(gnn_file_check_output(c->out, inputs, 1));
+	GNN_TRY(gnn_file_check_output(j->last, inputs, 1));
+	j->o.out_path = c->out;
+	j->o.last_path = j->last;
+	j->o.checkpoint = j->checkpoint;
+out:
+	return rc;
+}
+
+/* The next word of a list, up to a comma; false behind the last. */
+static bool next_word(const char **text, char *word, size_t bytes)
+{
+	const size_t length = strcspn(*text, ",");
+
+	if (**text == '\0' || length >= bytes)
+		return false;
+	memcpy(word, *text, length);
+	word[length] = '\0';
+	*text += length + ((*text)[length] == ',');
+	return true;
+}
+
+/* One number for every layer, or a list as long as the layers. */
+static int check_length(const char *option, uint32_t found, uint64_t layers)
+{
+	if (found != 1 && found != layers)
+		return gnn_err(GNN_EUSAGE, "--%s has %u numbers: wanted one, or one for each of "
+			"%llu layers", option, found, (unsigned long long)layers);
+	return GNN_OK;
+}
+
+static int read_fanout(struct job *j, const struct gnn_config *c)
+{
+	const char *text = c->fanouts;
+	uint32_t count = 0;
+	char word[32];
+	int rc;
+
+	for (; count < GNN_NET_LAYERS_MAX && next_word(&text, word, sizeof(word)); count++) {
+		if (strcmp(word, "all") == 0)
+			j->o.fanout[count] = GNN_FANOUT_ALL;
+		else if (!gnn_units_parse_count(word, &j->o.fanout[count]) ||
+			j->o.fanout[count] == 0)
+			return gnn_err(GNN_EUSAGE, "--fanout wants numbers from 1, or all, such as "
+				"5,10; found '%.60s'", c->fanouts);
+	}
+	if (*text != '\0')
+		return gnn_err(GNN_EUSAGE, "--fanout wants numbers from 1, or all, one for each of "
+			"%llu layers; found '%.60s'", (unsigned long long)c->layers, c->fanouts);
+	GNN_TRY(check_length("fanout", count, c->layers));
+	for (uint32_t l = count; l < c->layers; l++)
+		j->o.fanout[l] = j->o.fanout[0];
+out:
+	return rc;
+}
+
+static int read_weight_decay(struct job *j, const struct gnn_config *c)
+{
+	double *decay = j->o.optim.weight_decay;
+	const char *text = c->weight_decay;
+	uint32_t count = 0;
+	bool good = true;
+	char word[32];
+	int rc;
+
+	for (; count < GNN_NET_LAYERS_MAX && next_word(&text, word, sizeof(word)); count++)
+		good &= gnn_units_parse_real(word, &decay[count]) && decay[count] >= 0;
+	if (!good || *text != '\0')
+		return gnn_err(GNN_EUSAGE, "--weight-decay wants numbers from 0 such as 5e-4,0; "
+			"found '%.60s'", c->weight_decay);
+	GNN_TRY(check_length("weight-decay", count, c->layers));
+	for (uint32_t l = count; l < c->layers; l++)
+		decay[l] = decay[0];
+out:
+	return rc;
+}
+
+/* One number is of all layers but the last, which has one head. */
+static int read_heads(struct job *j, const struct gnn_config *c)
+{
+	uint32_t list[GNN_SETTING_LIST_MAX], count = 0;
+	int rc = GNN_OK;
+
+	if (c->heads != NULL && c->arch != GNN_ARCH_GAT)
+		return gnn_err(GNN_EUSAGE, "%s has no heads", gnn_arch_name((enum gnn_arch)c->arch));
+	if (c->heads != NULL && !gnn_settings_parse_list(c->heads, 1, 1 << 16, list, &count))
+		return gnn_err(GNN_EUSAGE, "--heads wants numbers such as 8,1; found '%.60s'",
+			c->heads);
+	if (count > 0)
+		GNN_TRY(check_length("heads", count, c->layers));
+	for (uint32_t l = 0; l < c->layers; l++) {
+		const bool alone = count == 0 || (count == 1 && l + 1 == c->layers && l > 0);
+
+		j->o.shape.heads[l] = alone ? 1 : list[count == 1 ? 0 : l];
+	}
+out:
+	return rc;
+}
+
+/* "key=value" a line, as the options print; epochs only where the schedule follows them. */
+static int list_settings(struct job *j, const struct gnn_config *c)
+{
+	size_t used = 0;
+	bool negated;
+
+	for (uint32_t i = 0; i <= GNN_COUNT_OF(settings); i++) {
+		const bool extra = i == GNN_COUNT_OF(settings);
+		const char *name = extra ? "epochs" : settings[i], *value;
+		const struct gnn_option *o = gnn_option_find(name, strlen(name), GNN_CMD_TRAIN,
+			&negated);
+		char text[GNN_UNITS_BYTES];
+
+		if (extra && c->schedule == GNN_OPT_SCHEDULE_CONSTANT)
+			break;
+		value = gnn_setting_text(o, c, text, sizeof(text));
+		used += (size_t)snprintf(j->settings + used, SETTINGS_BYTES - used, "%s=%s\n", name,
+			value != NULL ? value : "none");
+		if (used >= SETTINGS_BYTES)
+			return gnn_err(GNN_EUSAGE, "--%s is too long", name);
+	}
+	return GNN_OK;
+}
+
+static int check_options(const struct gnn_config *c)
+{
+	if (c->out == NULL)
+		return gnn_err(GNN_EUSAGE, "train needs --out M.safetensors");
+	if (c->dependency > 1 && c->sampler != GNN_OPT_SAMPLER_LABOR)
+		return gnn_err(GNN_ECONFIG, "--batch-dependency is of --sampler labor");
+	if (gnn_option_given(c, "momentum") && c->optimizer != GNN_OPT_SGD)
+		return gnn_err(GNN_ECONFIG, "--momentum is of --optimizer sgd");
+	if (c->momentum >= 1)
+		return gnn_err(GNN_ECONFIG, "--momentum must be below 1");
+	if (strcmp(c->backend, "cuda") == 0)
+		return gnn_err(GNN_EUNAVAIL, "train has no CUDA operations yet: --backend cpu");
+	if (c->io == GNN_OPT_IO_MAP)
+		return gnn_err(GNN_ECONFIG, "train reads the store into memory: --io map is of "
+			"infer");
+	if (c->verify_reads == GNN_OPT_OFF)
+		return gnn_err(GNN_ECONFIG, "train verifies what it reads, once: --verify-reads off "
+			"is of infer");
+	return GNN_OK;
+}
+
+static int make_job(struct job *j, const struct gnn_config *c)
+{
+	int rc;
+
+	GNN_TRY(check_options(c));
+	GNN_TRY(name_files(j, c));
+	GNN_TRY(read_fanout(j, c));
+	GNN_TRY(read_weight_decay(j, c));
+	GNN_TRY(read_heads(j, c));
+	GNN_TRY(list_settings(j, c));
+	j->o.settings = j->settings;
+	j->o.threads = (uint32_t)c->threads;
+	j->o.resume = c->resume;
+	j->o.shape.arch = (enum gnn_arch)c->arch;
+	j->o.shape.layers = (uint32_t)c->layers;
+	for (uint32_t l = 0; l < c->layers; l++)
+		j->o.shape.channels[l] = (uint32_t)c->hidden;
+	j->o.dropout = c->dropout;
+	j->o.sampling = (enum gnn_sampling)c->sampler;
+	j->o.dependency = c->dependency;
+	j->o.batch_size = c->batch_size;
+	j->o.epochs = c->epochs;
+	j->o.optim.kind = (enum gnn_optimizer)c->optimizer;
+	j->o.optim.schedule = (enum gnn_schedule)c->schedule;
+	j->o.optim.lr = c->lr;
+	j->o.optim.momentum = c->momentum;
+	j->o.optim.clip = isnan(c->clip) ? 0 : c->clip;
+	j->o.eval_every = c->eval_every;
+	j->o.patience = c->patience;
+	j->o.metric = (enum gnn_metric)c->metric;
+	j->o.pipeline = c->pipeline == GNN_OPT_ON;
+	j->o.seed = c->seed;
+out:
+	return rc;
+}
+
+static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e)
+{
+	gnn_json_open_object(j, NULL);
+	gnn_json_u64(j, "epoch", e->epoch);
+	gnn_json_real(j, "loss", e->loss);
+	gnn_json_real(j, "train", e->train);
+	gnn_json_real(j, "valid", e->valid);
+	gnn_json_real(j, "wall_s", e->wall_s);
+	gnn_json_real(j, "sample_s", e->sample_s);
+	gnn_json_real(j, "collect_s", e->collect_s);
+	gnn_json_real(j, "transfer_s", e->transfer_s);
+	gnn_json_real(j, "compute_s", e->compute_s);
+	gnn_json_real(j, "eval_s", e->eval_s);
+	gnn_json_real(j, "cpu_embed_s", 0);
+	gnn_json_real(j, "gpu_idle_s", 0);
+	gnn_json_u64(j, "h2d_bytes", 0);
+	gnn_json_u64(j, "input_vertices", e->input_vertices);
+	gnn_json_u64(j, "max_staleness", 0);
+	gnn_json_real(j, "max_weight_change", e->max_weight_change);
+	gnn_json_shut(j);
+}
+
+static int print_json(const struct job *job, const struct gnn_train_report *r)
+{
+	struct gnn_json *j;
+	int rc = gnn_json_create(&j);
+
+	if (rc < 0)
+		return rc;
+	gnn_json_text(j, "command", "train");
+	gnn_json_text(j, "backend", job->o.backend->ops->name);
+	gnn_json_u64(j, "ranks", 1);
+	gnn_json_text(j, "orchestration", "step-cpu");
+	gnn_json_text(j, "metric", r->metric);
+	gnn_json_real(j, "wall_s", r->wall_s);
+	gnn_json_u64(j, "weights", r->weights);
+	gnn_json_u64(j, "best_epoch", r->epoch[r->best].epoch);
+	gnn_json_bool(j, "stopped_early", r->stopped_early);
+	gnn_json_open_array(j, "epochs");
+	for (uint64_t i = 0; i < r->epoch_count; i++)
+		print_epoch(j, &r->epoch[i]);
+	gnn_json_shut(j);
+	gnn_json_real(j, "valid", r->epoch[r->best].valid);
+	gnn_json_real(j, "test", r->epoch[r->best].test);
+	rc = gnn_json_print(j);
+	gnn_json_destroy(j);
+	return rc;
+}
+
+static void print_text(const struct job *job, const struct gnn_train_report *r)
+{
+	const struct gnn_epoch_report *best = &r->epoch[r->best];
+	char x[GNN_UNITS_BYTES];
+
+	gnn_out("trained     %llu epochs of %llu batches, %llu weights, in %s%s\n",
+		(unsigned long long)r->epoch_count, (unsigned long long)r->steps_an_epoch,
+		(unsigned long long)r->weights, gnn_units_time(x, r->wall_s),
+		r->stopped_early ? ": out of patience" : "");
+	gnn_out("best        epoch %llu: loss %.4f\n", (unsigned long long)best->epoch, best->loss);
+	if (r->metric != NULL) {
+		gnn_out("%-11s train %.4f", r->metric, best->train);
+		if (!isnan(best->valid))
+			gnn_out(" valid %.4f", best->valid);
+		if (!isnan(best->test))
+			gnn_out(" test %.4f", best->test);
+		gnn_out("\n");
+	}
+	gnn_out("model       %s; of the last epoch %s\n", job->o.out_path, job->o.last_path);
+}
+
+int gnn_cmd_train(const struct gnn_config *c)
+{
+	struct gnn_train_report report = {0};
+	struct job *job = NULL;
+	int rc;
+
+	GNN_NEW(job, GNN_MEM_MISC);
+	GNN_TRY(make_job(job, c));
+	GNN_TRY(gnn_store_open(&job->o.store, &(struct gnn_container_opts){.path = c->args[0],
+		.engine = (enum gnn_dio_engine)c->io}));
+	GNN_TRY(gnn_backend_create(&job->o.backend, "cpu",
+		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
+	GNN_TRY(gnn_train_run(&job->o, &report));
+	if (c->json)
+		GNN_TRY(print_json(job, &report));
+	else
+		print_text(job, &report);
+out:
+	gnn_train_report_fini(&report);
+	if (job != NULL) {
+		gnn_backend_destroy(job->o.backend);
+		gnn_store_close(job->o.store);
+	}
+	gnn_mem_free(job);
+	return rc;
+}

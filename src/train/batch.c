@@ -1,0 +1,250 @@
+/* train/batch.c - see batch.h. */
+#include "train/batch.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/queue.h"
+#include "base/shuffle.h"
+#include "base/stage.h"
+#include "base/trace.h"
+
+#include <string.h>
+
+enum { X, LABELS, SEEDS, WORKERS_MAX = 64, AHEAD = 2 };
+
+/* One thread that fills every workers-th batch, with a sampler of its own. */
+struct worker {
+	struct gnn_batches *owner;
+	uint32_t            index;
+	struct gnn_sampler *sampler;
+	struct gnn_backend *backend; /* of one thread; NULL: the caller's */
+	struct gnn_queue   *free, *full;
+	struct gnn_stage   *stage;
+	struct gnn_batch   *batch[AHEAD];
+};
+
+struct gnn_batches {
+	struct gnn_batches_opts o;
+	uint64_t       steps_an_epoch;
+	uint64_t       next;
+	uint32_t       worker_count;
+	struct worker *worker;
+};
+
+/* The training rows of a step. */
+static int list_seeds(const struct gnn_batches *b, struct gnn_batch *batch)
+{
+	const struct gnn_source *s = b->o.source;
+	const uint64_t epoch = batch->step / b->steps_an_epoch;
+	const uint64_t first = batch->step % b->steps_an_epoch * b->o.batch_size;
+	struct gnn_shuffle order;
+	gnn_vid *seed;
+	int rc;
+
+	batch->seed_count = gnn_min_u64(b->o.batch_size, s->train_count - first);
+	GNN_TRY(gnn_room_take(&batch->room[SEEDS], batch->seed_count, sizeof(*seed)));
+	seed = batch->room[SEEDS].data;
+	gnn_shuffle_init(&order, s->train_count, b->o.sampler.seed,
+		epoch ^ UINT64_C(0x65706f6368000000)); /* "epoch" */
+	for (uint64_t i = 0; i < batch->seed_count; i++)
+		seed[i] = s->train[gnn_shuffle_map(&order, first + i)];
+out:
+	return rc;
+}
+
+static int draw(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
+{
+	int rc;
+
+	GNN_TRY(list_seeds(b, batch));
+	GNN_TRY(gnn_sampler_draw(w->sampler, batch->room[SEEDS].data, batch->seed_count,
+		batch->step, &batch->sample));
+	for (uint32_t l = 0; l < batch->sample.layers; l++)
+		if (gnn_net_turns(b->o.net, l, &batch->sample.block[l]))
+			GNN_TRY(gnn_block_turn(&batch->sample.block[l]));
+out:
+	return rc;
+}
+
+static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
+{
+	const struct gnn_source *s = b->o.source;
+	struct gnn_backend *backend = w->backend != NULL ? w->backend : b->o.backend;
+	const uint64_t label_bytes = s->label != NULL ? sizeof(int64_t) : s->classes;
+	int rc;
+
+	GNN_TRY(gnn_room_take(&batch->room[X], batch->sample.id_count * s->dim, sizeof(float)));
+	GNN_TRY(gnn_room_take(&batch->room[LABELS], batch->seed_count, label_bytes));
+	batch->x = batch->room[X].data;
+	batch->label = s->label != NULL ? batch->room[LABELS].data : NULL;
+	batch->labels = s->label != NULL ? NULL : batch->room[LABELS].data;
+	for (uint64_t i = 0; i < batch->seed_count; i++) {
+		const gnn_vid v = batch->sample.id[i];
+
+		if (s->label != NULL)
+			batch->label[i] = s->label[v];
+		else
+			memcpy(batch->labels + i * s->classes, s->labels + v * s->classes,
+				s->classes);
+	}
+	GNN_TRY(backend->ops->grad->gather(backend, &(struct gnn_gather_args){.table = s->table,
+		.dtype = s->dtype, .width = s->dim, .id = batch->sample.id,
+		.rows = batch->sample.id_count, .to = batch->x}));
+out:
+	return rc;
+}
+
+static int fill(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
+{
+	uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	int rc;
+
+	GNN_TRY(draw(b, w, batch));
+	batch->sample_s = gnn_clock_s_since(start);
+	gnn_trace_end(span, "sample");
+	start = gnn_clock_ns();
+	span = gnn_trace_begin();
+	GNN_TRY(collect(b, w, batch));
+	batch->collect_s = gnn_clock_s_since(start);
+	gnn_trace_end(span, "collect");
+out:
+	return rc;
+}
+
+/* The body of a worker: batches index, index + workers ... of the range. */
+static int work(void *arg)
+{
+	struct worker *w = arg;
+	const struct gnn_batches *b = w->owner;
+	int rc = GNN_OK;
+
+	for (uint64_t step = b->o.first_step + w->index; step < b->o.last_step;
+		step += b->worker_count) {
+		void *item;
+
+		rc = gnn_queue_pop(w->free, &item);
+		if (rc != GNN_OK)
+			break;
+		((struct gnn_batch *)item)->step = step;
+		GNN_TRY(fill(b, w, item));
+		GNN_TRY(gnn_queue_push(w->full, item));
+	}
+out:
+	if (rc < 0)
+		gnn_queue_cancel(w->full); /* next finds the reason where it joins */
+	else
+		gnn_queue_close(w->full);
+	return rc;
+}
+
+static int open_worker(struct gnn_batches *b, uint32_t index)
+{
+	struct worker *w = &b->worker[index];
+	struct gnn_sampler_opts o = b->o.sampler;
+	int rc;
+
+	w->owner = b;
+	w->index = index;
+	if (b->o.workers > 0)
+		o.threads = 1;
+	GNN_TRY(gnn_sampler_create(&w->sampler, &o));
+	if (b->o.workers > 0)
+		GNN_TRY(gnn_backend_create(&w->backend, "cpu",
+			&(struct gnn_backend_opts){.threads = 1}));
+	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
+	GNN_TRY(gnn_queue_create(&w->full, AHEAD));
+	for (uint32_t i = 0; i < AHEAD; i++) {
+		GNN_NEW(w->batch[i], GNN_MEM_MISC);
+		w->batch[i]->worker = index;
+		GNN_TRY(gnn_queue_push(w->free, w->batch[i]));
+	}
+out:
+	return rc;
+}
+
+int gnn_batches_start(struct gnn_batches **out, const struct gnn_batches_opts *o)
+{
+	struct gnn_batches *b = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_ASSERT(o->batch_size > 0 && o->workers <= WORKERS_MAX);
+	GNN_NEW(b, GNN_MEM_MISC);
+	b->o = *o;
+	b->next = o->first_step;
+	b->steps_an_epoch = gnn_ceil_div(o->source->train_count, o->batch_size);
+	b->worker_count = o->workers > 0 ? o->workers : 1;
+	GNN_NEW_ARRAY(b->worker, b->worker_count, GNN_MEM_MISC);
+	for (uint32_t i = 0; i < b->worker_count; i++)
+		GNN_TRY(open_worker(b, i));
+	for (uint32_t i = 0; i < o->workers; i++)
+		GNN_TRY(gnn_stage_start(&b->worker[i].stage, "batches", work, &b->worker[i]));
+	*out = b;
+	b = NULL;
+out:
+	gnn_batches_stop(b);
+	return rc;
+}
+
+int gnn_batches_next(struct gnn_batches *b, struct gnn_batch **batch)
+{
+	struct worker *w = &b->worker[(b->next - b->o.first_step) % b->worker_count];
+	void *item = NULL;
+	int rc;
+
+	*batch = NULL;
+	if (b->next == b->o.last_step)
+		return GNN_EOF;
+	rc = gnn_queue_pop(b->o.workers > 0 ? w->full : w->free, &item);
+	if (rc == GNN_ESTOP)
+		rc = gnn_stage_join(&w->stage);
+	if (rc != GNN_OK)
+		return rc;
+	*batch = item;
+	GNN_ASSERT(b->o.workers == 0 || (*batch)->step == b->next);
+	(*batch)->step = b->next++;
+	return b->o.workers > 0 ? GNN_OK : fill(b, w, *batch);
+}
+
+void gnn_batches_put(struct gnn_batches *b, struct gnn_batch *batch)
+{
+	/* Never full, and cancelled only by stop. */
+	(void)gnn_queue_push(b->worker[batch->worker].free, batch);
+}
+
+static void close_worker(struct worker *w)
+{
+	(void)gnn_stage_join(&w->stage);
+	gnn_sampler_destroy(w->sampler);
+	gnn_backend_destroy(w->backend);
+	gnn_queue_destroy(w->free);
+	gnn_queue_destroy(w->full);
+	for (uint32_t i = 0; i < AHEAD; i++) {
+		if (w->batch[i] == NULL)
+			continue;
+		gnn_sample_fini(&w->batch[i]->sample);
+		for (uint32_t r = 0; r < GNN_COUNT_OF(w->batch[i]->room); r++)
+			gnn_room_fini(&w->batch[i]->room[r]);
+		gnn_mem_free(w->batch[i]);
+	}
+}
+
+void gnn_batches_stop(struct gnn_batches *b)
+{
+	struct gnn_err_state kept;
+
+	if (b == NULL)
+		return;
+	gnn_err_save(&kept, GNN_OK); /* what ends the threads is no news */
+	for (uint32_t i = 0; b->worker != NULL && i < b->worker_count; i++) {
+		if (b->worker[i].free != NULL)
+			gnn_queue_cancel(b->worker[i].free);
+		if (b->worker[i].full != NULL)
+			gnn_queue_cancel(b->worker[i].full);
+	}
+	for (uint32_t i = 0; b->worker != NULL && i < b->worker_count; i++)
+		close_worker(&b->worker[i]);
+	gnn_mem_free(b->worker);
+	gnn_mem_free(b);
+	(void)gnn_err_restore(&kept);
+}

@@ -1,0 +1,52 @@
+/*
+ * train/batch.h - batches ready to train on: seeds, blocks, rows of features, labels.
+ *
+ * Flow     source, global step -> [batch] -> train
+ * Owns     samplers, batches that circulate, with a pipeline the threads that fill them
+ * Lends    batches, in the order of steps, each until put
+ * Thread   next and put by one caller
+ * Fails    as the sampler; GNN_EOS memory or thread
+ *
+ * What is in a batch follows from (seed, global step) alone. Step e S + i is batch i of epoch e,
+ * S batches an epoch, over the training rows in an order drawn anew for each epoch.
+ */
+#ifndef GNN_TRAIN_BATCH_H
+#define GNN_TRAIN_BATCH_H
+
+#include "train/net.h"
+#include "train/source.h"
+
+struct gnn_batch {
+	uint64_t          step;
+	uint64_t          seed_count;
+	struct gnn_sample sample;
+	float            *x;       /* (id_count, dim) */
+	int64_t          *label;   /* (seed_count), or NULL: */
+	uint8_t          *labels;  /* (seed_count, classes) */
+	double            sample_s, collect_s;
+	struct gnn_room   room[3]; /* x, labels, seeds */
+	uint32_t          worker;  /* internal */
+};
+
+struct gnn_batches_opts {
+	const struct gnn_source *source;
+	const struct gnn_net    *net;      /* which blocks are turned round */
+	struct gnn_sampler_opts  sampler;
+	struct gnn_backend      *backend;  /* that gathers, without a pipeline */
+	uint64_t batch_size;
+	uint64_t first_step, last_step;    /* [first, last) */
+	uint32_t workers;                  /* threads that prepare ahead; 0: none, next does it */
+};
+
+struct gnn_batches;
+
+GNN_BEGIN_DECLS
+
+int  gnn_batches_start(struct gnn_batches **out, const struct gnn_batches_opts *o);
+int  gnn_batches_next (struct gnn_batches *b, struct gnn_batch **batch); /* GNN_EOF */
+void gnn_batches_put  (struct gnn_batches *b, struct gnn_batch *batch);
+void gnn_batches_stop (struct gnn_batches *b); /* NULL is fine; also in the middle */
+
+GNN_END_DECLS
+
+#endif

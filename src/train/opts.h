@@ -1,0 +1,61 @@
+/*
+ * train/opts.h - what a training is asked for, and what it reports.
+ *
+ * Flow     cmd -> [opts] -> train and its parts -> [report] -> cmd
+ * Owns     nothing; everything is borrowed for the run, but the report owns its epochs
+ * Lends    nothing
+ * Thread   constant during the run; the report is filled by its one caller
+ * Fails    never
+ */
+#ifndef GNN_TRAIN_OPTS_H
+#define GNN_TRAIN_OPTS_H
+
+#include "infer/opts.h"
+#include "train/optim.h"
+#include "train/sampler.h"
+
+struct gnn_train_opts {
+	struct gnn_store     *store;
+	struct gnn_backend   *backend;
+	uint32_t              threads;
+	const char           *out_path, *last_path; /* best and last model */
+	const char           *checkpoint;           /* a folder */
+	bool                  resume;
+	const char           *settings;   /* "key=value\n" of what a checkpoint must agree with */
+	struct gnn_net_shape  shape;      /* without dim_in and the width of the last layer */
+	double                dropout;
+	enum gnn_sampling     sampling;
+	uint64_t              dependency;
+	uint64_t              fanout[GNN_NET_LAYERS_MAX];
+	uint64_t              batch_size, epochs;
+	struct gnn_optim_opts optim;
+	uint64_t              eval_every, patience; /* epochs; patience 0: no end */
+	enum gnn_metric       metric;
+	bool                  pipeline;
+	uint64_t              seed;
+};
+
+/* 8 bytes each: the checkpoint keeps them as they are. */
+struct gnn_epoch_report {
+	uint64_t epoch;         /* from 1 */
+	double   loss;          /* mean over the epoch's training vertices */
+	double   train, valid, test; /* NaN: not evaluated, or no such split */
+	double   wall_s, sample_s, collect_s, transfer_s, compute_s, eval_s;
+	uint64_t input_vertices;
+	double   max_weight_change;
+	double   loss_sum;      /* so far */
+	uint64_t counted;
+};
+
+struct gnn_train_report {
+	const char *metric;     /* NULL without a split to evaluate */
+	struct gnn_epoch_report *epoch; /* freed by the caller */
+	uint64_t    epoch_count;
+	uint64_t    best;       /* place in epoch */
+	uint64_t    steps_an_epoch, train_count;
+	uint64_t    weights;
+	double      wall_s;
+	bool        stopped_early;
+};
+
+#endif

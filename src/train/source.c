@@ -1,0 +1,155 @@
+/* train/source.c - see source.h. */
+#include "train/source.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "io/store_schema.h"
+#include "io/stream.h"
+
+#include <stdlib.h>
+
+static int load(void **to, const struct gnn_store *s, const struct gnn_array *a)
+{
+	int rc = gnn_mem_pages(to, gnn_max_u64(a->bytes, 1), GNN_MEM_STATE);
+
+	return rc < 0 ? rc : gnn_array_load(s->container, a, 0, a->bytes, *to);
+}
+
+static int check_store(const struct gnn_store *s)
+{
+	const char *path = gnn_container_path(s->container);
+
+	if (s->features == NULL || s->features->cols == 0 || s->vertices == 0)
+		return gnn_err(GNN_ECONFIG, "%s has no features to train on", path);
+	if (s->labels == NULL)
+		return gnn_err(GNN_ECONFIG, "%s has no labels to train on", path);
+	if (s->split[GNN_TRAIN] == NULL || s->split[GNN_TRAIN]->rows == 0)
+		return gnn_err(GNN_ECONFIG, "%s has no training vertices: import it with --train",
+			path);
+	if (s->features->cols > UINT32_MAX || s->labels->cols > UINT32_MAX)
+		return gnn_err(GNN_ECONFIG, "%s: rows of features or labels are too wide", path);
+	return GNN_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const gnn_vid x = *(const gnn_vid *)a, y = *(const gnn_vid *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The rows of the split that have a label, ascending, each once. */
+static int load_train(struct gnn_source *s)
+{
+	const struct gnn_array *a = s->store->split[GNN_TRAIN];
+	uint64_t count = 0;
+	void *block;
+	int rc;
+
+	GNN_TRY(load(&block, s->store, a));
+	s->train = block;
+	qsort(s->train, a->rows, sizeof(*s->train), by_value);
+	if (s->train[a->rows - 1] >= s->store->vertices)
+		GNN_FAIL(GNN_EDATA, "%s: %s names vertex %llu of %llu",
+			gnn_container_path(s->store->container), a->name,
+			(unsigned long long)s->train[a->rows - 1],
+			(unsigned long long)s->store->vertices);
+	for (uint64_t i = 0; i < a->rows; i++)
+		if ((i == 0 || s->train[i] != s->train[i - 1]) &&
+			(s->label == NULL || s->label[s->train[i]] >= 0))
+			s->train[count++] = s->train[i];
+	s->train_count = count;
+	if (count == 0)
+		GNN_FAIL(GNN_ECONFIG, "%s: none of its %llu training vertices has a label",
+			gnn_container_path(s->store->container), (unsigned long long)a->rows);
+out:
+	return rc;
+}
+
+/* Labels and how many classes there are. */
+static int load_labels(struct gnn_source *s)
+{
+	const struct gnn_array *a = s->store->labels;
+	const char *path = gnn_container_path(s->store->container);
+	uint64_t classes = 0;
+	void *block;
+	int rc;
+
+	GNN_TRY(load(&block, s->store, a));
+	if (a->rank == 2) {
+		s->labels = block;
+		s->classes = (uint32_t)a->cols;
+		return GNN_OK;
+	}
+	s->label = block;
+	GNN_TRY(gnn_container_number(s->store->container, GNN_ATTR_CLASSES, &classes));
+	if (classes < 2 || classes > UINT32_MAX)
+		GNN_FAIL(GNN_ECONFIG, "%s has %llu classes, training takes two or more", path,
+			(unsigned long long)classes);
+	s->classes = (uint32_t)classes;
+	for (gnn_vid v = 0; v < s->store->vertices; v++)
+		if (s->label[v] >= (int64_t)classes)
+			GNN_FAIL(GNN_EDATA, "%s: %s: vertex %llu has class %lld of %llu", path,
+				a->name, (unsigned long long)v, (long long)s->label[v],
+				(unsigned long long)classes);
+out:
+	return rc;
+}
+
+/* Sizes and every checksum of what training depends on. */
+static int identify(struct gnn_source *s)
+{
+	const struct gnn_store *st = s->store;
+	const struct gnn_array *arrays[] = {st->in.offsets, st->in.neighbors, st->features,
+		st->labels, st->split[GNN_TRAIN], st->split[GNN_VALID]};
+	const uint64_t *sums;
+	uint64_t count;
+	int rc;
+
+	s->identity = gnn_rng_u64(st->vertices, st->edges, s->dim);
+	for (uint32_t i = 0; i < GNN_COUNT_OF(arrays); i++) {
+		if (arrays[i] == NULL || arrays[i]->bytes == 0)
+			continue;
+		GNN_TRY(gnn_container_checksums(st->container, arrays[i], &sums, &count));
+		for (uint64_t k = 0; k < count; k++)
+			s->identity = gnn_rng_u64(s->identity, i, sums[k]);
+	}
+	rc = GNN_OK;
+out:
+	return rc;
+}
+
+int gnn_source_open(struct gnn_source **out, struct gnn_store *store)
+{
+	struct gnn_source *s = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_TRY(check_store(store));
+	GNN_NEW(s, GNN_MEM_MISC);
+	s->store = store;
+	s->dtype = store->features->dtype;
+	s->dim = (uint32_t)store->features->cols;
+	GNN_TRY(load_labels(s));
+	GNN_TRY(load_train(s));
+	GNN_TRY(gnn_lists_load(&s->lists, store));
+	GNN_TRY(load(&s->table, store, store->features));
+	GNN_TRY(identify(s));
+	*out = s;
+	s = NULL;
+out:
+	gnn_source_close(s);
+	return rc;
+}
+
+void gnn_source_close(struct gnn_source *s)
+{
+	if (s == NULL)
+		return;
+	gnn_lists_free(s->lists);
+	gnn_mem_free(s->table);
+	gnn_mem_free(s->label);
+	gnn_mem_free(s->labels);
+	gnn_mem_free(s->train);
+	gnn_mem_free(s);
+}

@@ -1,0 +1,37 @@
+/*
+ * train/source.h - what training reads of a store, in memory: features, labels, the split.
+ *
+ * Flow     store -> [source] -> batch, evaluate
+ * Owns     in-lists, the feature table, labels, training rows
+ * Lends    all of it, until close
+ * Thread   constant once open
+ * Fails    GNN_ECONFIG nothing to train on: no features, labels, training rows, or one class;
+ *          GNN_EDATA labels or rows out of range; GNN_EIO; GNN_EOS
+ */
+#ifndef GNN_TRAIN_SOURCE_H
+#define GNN_TRAIN_SOURCE_H
+
+#include "train/lists.h"
+
+struct gnn_source {
+	struct gnn_store *store;     /* borrowed */
+	struct gnn_lists *lists;
+	void             *table;     /* (V, dim) features as stored */
+	enum gnn_dtype    dtype;
+	uint32_t          dim;
+	uint32_t          classes;   /* columns of the scores */
+	int64_t          *label;     /* (V), or NULL: */
+	uint8_t          *labels;    /* (V, classes) */
+	gnn_vid          *train;     /* ascending, distinct */
+	uint64_t          train_count;
+	uint64_t          identity;  /* of the graph: its sizes and checksums, mixed */
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_source_open (struct gnn_source **out, struct gnn_store *s);
+void gnn_source_close(struct gnn_source *s); /* NULL is fine */
+
+GNN_END_DECLS
+
+#endif

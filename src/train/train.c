@@ -1,0 +1,389 @@
+/* train/train.c - see train.h. */
+#include "train/train.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/progress.h"
+#include "base/trace.h"
+#include "train/batch.h"
+#include "train/evaluate.h"
+#include "train/model_file.h"
+#include "train/state.h"
+#include "train/stop.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A checkpoint at the end of an epoch, unless the last is younger than this. */
+#define CHECKPOINT_S 5.0
+
+struct run {
+	const struct gnn_train_opts *o;
+	struct gnn_source    *source;
+	struct gnn_net       *net;
+	struct gnn_optim     *optim;
+	struct gnn_evaluator *evaluator;
+	struct gnn_batches   *batches;
+	struct gnn_train_state state;
+	struct gnn_state_key key;
+	struct gnn_progress *progress;
+	struct gnn_room      dy;
+	uint64_t steps_an_epoch, steps;
+	uint64_t epoch_start_ns, checkpoint_ns;
+};
+
+static int open_run(struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+	struct gnn_net_opts net = {.backend = o->backend, .shape = o->shape,
+		.dropout = o->dropout, .seed = o->seed};
+	int rc;
+
+	GNN_TRY(gnn_source_open(&r->source, o->store));
+	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
+		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
+			"this version does not; import it without weights",
+			gnn_container_path(o->store->container));
+	net.shape.dim_in = r->source->dim;
+	net.shape.channels[net.shape.layers - 1] = r->source->classes;
+	GNN_TRY(gnn_net_create(&r->net, &net));
+	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
+	GNN_TRY(gnn_evaluator_create(&r->evaluator, r->source, r->net, o->backend, o->metric,
+		o->threads));
+	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
+	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
+		.graph = r->source->identity};
+	r->steps_an_epoch = gnn_ceil_div(r->source->train_count, o->batch_size);
+	r->steps = o->epochs * r->steps_an_epoch;
+out:
+	return rc;
+}
+
+/* Threads that prepare batches: half of them, which the queues keep to what is needed. */
+static uint32_t workers_of(uint32_t threads)
+{
+	return threads < 4 ? 1 : threads > 64 ? 32 : threads / 2;
+}
+
+static int start_batches(struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+
+	return gnn_batches_start(&r->batches, &(struct gnn_batches_opts){.source = r->source,
+		.net = r->net, .backend = o->backend, .batch_size = o->batch_size,
+		.first_step = r->state.step, .last_step = r->steps,
+		.workers = o->pipeline ? workers_of(o->threads) : 0,
+		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
+			.sampling = o->sampling, .dependency = o->dependency,
+			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
+			.threads = o->threads}});
+}
+
+static int save(struct run *r)
+{
+	const float *w = gnn_net_weights(r->net);
+	double squares;
+	int rc;
+
+	/* Weights that are no numbers would spoil the checkpoint that is there. */
+	GNN_TRY(r->o->backend->ops->grad->sum_squares(r->o->backend, w,
+		gnn_net_params(r->net)->floats, &squares));
+	if (!isfinite(squares))
+		GNN_FAIL(GNN_EDATA, "epoch %llu: weights are no longer finite: give a smaller --lr "
+			"or --clip", (unsigned long long)(r->state.step / r->steps_an_epoch + 1));
+	GNN_TRY(gnn_state_save(&r->state, &r->key, r->net, r->optim, r->o->backend));
+	r->checkpoint_ns = gnn_clock_ns();
+out:
+	return rc;
+}
+
+static int refuse_loss(const struct run *r, const struct gnn_batch *b, double loss)
+{
+	char seeds[96] = "";
+	size_t used = 0;
+
+	for (uint64_t i = 0; i < b->seed_count && i < 4 && used < sizeof(seeds); i++)
+		used += (size_t)snprintf(seeds + used, sizeof(seeds) - used, "%s%llu",
+			i > 0 ? ", " : "", (unsigned long long)b->sample.id[i]);
+	return gnn_err(GNN_EDATA, "epoch %llu, batch %llu: the loss is %g; its vertices are %s%s. "
+		"Features that are not finite, or a --lr too large? The last checkpoint is kept",
+		(unsigned long long)(b->step / r->steps_an_epoch + 1),
+		(unsigned long long)(b->step % r->steps_an_epoch + 1), loss, seeds,
+		b->seed_count > 4 ? " ..." : "");
+}
+
+/* One step of the optimiser on one batch. */
+static int learn(struct run *r, const struct gnn_batch *b)
+{
+	struct gnn_backend *backend = r->o->backend;
+	struct gnn_epoch_report *e = &r->state.current;
+	struct gnn_loss_args loss = {.label = b->label, .labels = b->labels,
+		.rows = b->seed_count, .width = r->source->classes};
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	double change = 0.0;
+	float *y;
+	int rc;
+
+	GNN_TRY(gnn_net_forward(r->net, &b->sample, b->x, b->step, &y));
+	GNN_TRY(gnn_room_take(&r->dy, b->seed_count * loss.width, sizeof(float)));
+	loss.y = y;
+	loss.dy = r->dy.data;
+	GNN_TRY(backend->ops->grad->loss(backend, &loss));
+	if (!isfinite(loss.loss))
+		GNN_TRY(refuse_loss(r, b, loss.loss));
+	GNN_TRY(gnn_net_backward(r->net, &b->sample, b->x, b->step, loss.dy));
+	GNN_TRY(gnn_optim_step(r->optim, b->step, r->steps, &change));
+	gnn_trace_end(span, "compute");
+	e->loss_sum += loss.loss;
+	e->counted += loss.counted;
+	e->max_weight_change = fmax(e->max_weight_change, change);
+	e->input_vertices += b->sample.id_count;
+	e->sample_s += b->sample_s;
+	e->collect_s += b->collect_s;
+	e->compute_s += gnn_clock_s_since(start);
+	r->state.step = b->step + 1;
+out:
+	return rc;
+}
+
+static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
+{
+	struct gnn_json *line = gnn_metrics_begin("epoch");
+
+	gnn_log(GNN_LOG_INFO, "train", "epoch %llu: loss %.4f, train %.4f, valid %.4f, %.2f s "
+		"(sample %.2f, collect %.2f, compute %.2f, evaluate %.2f)",
+		(unsigned long long)e->epoch, e->loss, e->train, e->valid, e->wall_s, e->sample_s,
+		e->collect_s, e->compute_s, e->eval_s);
+	if (line == NULL)
+		return;
+	gnn_json_u64(line, "epoch", e->epoch);
+	gnn_json_real(line, "loss", e->loss);
+	gnn_json_text(line, "metric", gnn_evaluator_metric(r->evaluator));
+	gnn_json_real(line, "train", e->train);
+	gnn_json_real(line, "valid", e->valid);
+	gnn_json_real(line, "wall_s", e->wall_s);
+	gnn_json_real(line, "sample_s", e->sample_s);
+	gnn_json_real(line, "collect_s", e->collect_s);
+	gnn_json_real(line, "transfer_s", e->transfer_s);
+	gnn_json_real(line, "compute_s", e->compute_s);
+	gnn_json_real(line, "eval_s", e->eval_s);
+	gnn_json_u64(line, "input_vertices", e->input_vertices);
+	gnn_metrics_end(line);
+}
+
+/* Without a validation figure the last epoch is the best. */
+static int keep_best(struct run *r, uint64_t place)
+{
+	const struct gnn_epoch_report *e = &r->state.epoch[place];
+	const struct gnn_epoch_report *best = &r->state.epoch[r->state.best_epoch];
+	const uint64_t bytes = gnn_net_params(r->net)->floats * sizeof(float);
+	struct gnn_backend *b = r->o->backend;
+	int rc;
+
+	if (r->state.has_best && !isnan(best->valid) && !(e->valid > best->valid))
+		return GNN_OK;
+	r->state.has_best = true;
+	r->state.best_epoch = place;
+	GNN_TRY(b->ops->copy(b, r->state.best, bytes, gnn_net_weights(r->net), bytes, bytes, 1));
+	GNN_TRY(b->ops->sync(b));
+out:
+	return rc;
+}
+
+/* Figures of the splits, at the asked-for epochs and the last. */
+static int evaluate(struct run *r, uint64_t epoch)
+{
+	struct gnn_epoch_report *e = &r->state.current;
+	const uint64_t start = gnn_clock_ns();
+	double figure[GNN_SPLIT_COUNT] = {NAN, NAN, NAN};
+	int rc = GNN_OK;
+
+	if ((epoch + 1) % r->o->eval_every == 0 || epoch + 1 == r->o->epochs)
+		GNN_TRY(gnn_evaluator_run(r->evaluator, figure));
+	e->train = figure[GNN_TRAIN];
+	e->valid = figure[GNN_VALID];
+	e->test = figure[GNN_TEST];
+	e->eval_s = gnn_clock_s_since(start);
+out:
+	return rc;
+}
+
+static bool is_out_of_patience(const struct run *r, uint64_t epoch)
+{
+	return r->o->patience > 0 && r->state.has_best &&
+		epoch - r->state.best_epoch >= r->o->patience;
+}
+
+static int end_epoch(struct run *r, uint64_t epoch)
+{
+	struct gnn_train_state *s = &r->state;
+	struct gnn_epoch_report *e = &s->current;
+	const bool evaluated = (epoch + 1) % r->o->eval_every == 0 || epoch + 1 == r->o->epochs;
+	int rc;
+
+	gnn_progress_end(r->progress);
+	r->progress = NULL;
+	e->epoch = epoch + 1;
+	e->loss = e->counted > 0 ? e->loss_sum / (double)e->counted : NAN;
+	GNN_TRY(evaluate(r, epoch));
+	e->wall_s += gnn_clock_s_since(r->epoch_start_ns);
+	GNN_TRY(gnn_state_add(s));
+	if (evaluated)
+		GNN_TRY(keep_best(r, epoch));
+	report_epoch(r, e);
+	memset(e, 0, sizeof(*e));
+	s->stopped_early = is_out_of_patience(r, epoch) && epoch + 1 < r->o->epochs;
+	s->finished = s->stopped_early || epoch + 1 == r->o->epochs;
+	if (s->finished || r->checkpoint_ns == 0 ||
+		gnn_clock_s_since(r->checkpoint_ns) >= CHECKPOINT_S)
+		GNN_TRY(save(r));
+	r->epoch_start_ns = gnn_clock_ns();
+out:
+	return rc;
+}
+
+/* A checkpoint behind the step at work, for --resume. */
+static int stop(struct run *r, int signal)
+{
+	const uint64_t step = r->state.step;
+	int rc;
+
+	r->state.current.wall_s += gnn_clock_s_since(r->epoch_start_ns);
+	GNN_TRY(save(r));
+	rc = gnn_err(GNN_ESTOP, "stopped by signal %d in epoch %llu behind batch %llu of %llu: "
+		"%s has the state, --resume goes on", signal,
+		(unsigned long long)(step / r->steps_an_epoch + 1),
+		(unsigned long long)(step % r->steps_an_epoch),
+		(unsigned long long)r->steps_an_epoch, r->o->checkpoint);
+out:
+	return rc;
+}
+
+static void begin_progress(struct run *r, uint64_t step)
+{
+	char what[32];
+
+	if (r->progress != NULL)
+		return;
+	snprintf(what, sizeof(what), "epoch %llu",
+		(unsigned long long)(step / r->steps_an_epoch + 1));
+	r->progress = gnn_progress_begin(what, "batches",
+		r->steps_an_epoch - step % r->steps_an_epoch);
+}
+
+static int run_steps(struct run *r)
+{
+	struct gnn_batch *b = NULL;
+	int rc;
+
+	GNN_TRY(start_batches(r));
+	r->epoch_start_ns = gnn_clock_ns();
+	while (!r->state.finished) {
+		begin_progress(r, r->state.step);
+		GNN_TRY(gnn_batches_next(r->batches, &b));
+		GNN_ASSERT(rc == GNN_OK);
+		rc = learn(r, b);
+		gnn_batches_put(r->batches, b);
+		if (rc < 0)
+			goto out;
+		gnn_progress_add(r->progress, 1, 0);
+		if (r->state.step % r->steps_an_epoch == 0)
+			GNN_TRY(end_epoch(r, r->state.step / r->steps_an_epoch - 1));
+		gnn_crash_point("step");
+		if (gnn_stop_asked() != 0 && !r->state.finished)
+			GNN_TRY(stop(r, gnn_stop_asked()));
+	}
+	rc = GNN_OK;
+out:
+	gnn_progress_end(r->progress);
+	r->progress = NULL;
+	gnn_batches_stop(r->batches);
+	r->batches = NULL;
+	return rc;
+}
+
+/* Both models, from the checkpoint that says that training ended. */
+static int publish(struct run *r)
+{
+	const struct gnn_params *p = gnn_net_params(r->net);
+	const struct gnn_net_shape *shape = gnn_net_shape_of(r->net);
+	const uint64_t bytes = p->floats * sizeof(float);
+	struct gnn_backend *b = r->o->backend;
+	float *last = NULL;
+	int rc;
+
+	GNN_NEW_ARRAY(last, p->floats, GNN_MEM_MODEL);
+	GNN_TRY(b->ops->copy(b, last, bytes, gnn_net_weights(r->net), bytes, bytes, 1));
+	GNN_TRY(b->ops->sync(b));
+	GNN_TRY(gnn_model_file_write(r->o->last_path, shape, p, last, r->state.step));
+	GNN_TRY(gnn_model_file_write(r->o->out_path, shape, p, r->state.best,
+		(r->state.best_epoch + 1) * r->steps_an_epoch));
+out:
+	gnn_mem_free(last);
+	return rc;
+}
+
+static void close_run(struct run *r)
+{
+	gnn_batches_stop(r->batches);
+	gnn_evaluator_destroy(r->evaluator);
+	gnn_optim_destroy(r->optim);
+	gnn_net_destroy(r->net);
+	gnn_source_close(r->source);
+	gnn_state_fini(&r->state);
+	gnn_room_fini(&r->dy);
+}
+
+static void fill_report(struct run *r, struct gnn_train_report *report)
+{
+	report->metric = gnn_evaluator_metric(r->evaluator);
+	report->epoch = r->state.epoch;
+	report->epoch_count = r->state.epoch_count;
+	report->best = r->state.best_epoch;
+	report->stopped_early = r->state.stopped_early;
+	r->state.epoch = NULL;
+}
+
+int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *report)
+{
+	const uint64_t start = gnn_clock_ns();
+	struct run r = {.o = o};
+	int rc;
+
+	memset(report, 0, sizeof(*report));
+	gnn_stop_begin();
+	GNN_TRY(open_run(&r));
+	report->steps_an_epoch = r.steps_an_epoch;
+	report->train_count = r.source->train_count;
+	report->weights = gnn_net_params(r.net)->learned;
+	if (o->resume)
+		GNN_TRY(gnn_state_load(&r.state, &r.key, r.net, r.optim, o->backend));
+	if (r.state.step > 0)
+		gnn_log(GNN_LOG_INFO, "train", "resumed behind epoch %llu, batch %llu",
+			(unsigned long long)(r.state.step / r.steps_an_epoch),
+			(unsigned long long)(r.state.step % r.steps_an_epoch));
+	if (r.state.step > r.steps)
+		GNN_FAIL(GNN_ECONFIG, "%s is past epoch %llu already: give more --epochs",
+			o->checkpoint, (unsigned long long)o->epochs);
+	if (r.state.finished && !r.state.stopped_early && r.state.step < r.steps)
+		r.state.finished = false; /* more epochs are asked for now */
+	if (!r.state.finished)
+		GNN_TRY(run_steps(&r));
+	GNN_TRY(publish(&r));
+	fill_report(&r, report);
+	report->wall_s = gnn_clock_s_since(start);
+out:
+	gnn_stop_end();
+	close_run(&r);
+	return rc;
+}
+
+void gnn_train_report_fini(struct gnn_train_report *r)
+{
+	gnn_mem_free(r->epoch);
+	r->epoch = NULL;
+}

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""gnnrun train as a whole: bits over threads and stops, refusals, published accuracy on cora.
+
+usage: train_test.py GNNRUN
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import program
+from program import PROGRAM, SHARED, run, run_fails, start
+
+np = program.numpy_or_skip()
+import h5py  # noqa: E402
+
+CORA = os.path.join(SHARED, 'data', 'cora')
+SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 3, '--log', 'warn')
+
+
+def read(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
+class Train(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = cls.folder.name
+        cls.store = os.path.join(cls.dir, 'sbm.h5')
+        run('generate', 'sbm', cls.store, '--vertices', 1500, '--edge-factor', 12, '--feat-dim',
+            24, '--classes', 5, '--train-count', 600)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def train(self, name, *args, **kwargs):
+        """The report of a training and its two models."""
+        out = self.path(name + '.safetensors')
+        text = run('train', self.store, '--out', out, '--json', *SMALL, *args, **kwargs)
+        return json.loads(text), read(out), read(self.path(name + '.last.safetensors'))
+
+    def test_every_arch_learns_and_infer_agrees(self):
+        for arch, extra in (('gcn', ()), ('sage', ()), ('gin', ()), ('gat', ('--heads', '4'))):
+            with self.subTest(arch=arch):
+                report, _, _ = self.train(arch, '--arch', arch, *extra, '--epochs', 6)
+                self.assertEqual(report['command'], 'train')
+                self.assertEqual([e['epoch'] for e in report['epochs']], [1, 2, 3, 4, 5, 6])
+                self.assertLess(report['epochs'][-1]['loss'], report['epochs'][0]['loss'])
+                self.assertGreater(report['test'], 0.6)
+                infer = json.loads(run(
+                    'infer', self.store, '--model', self.path(arch + '.safetensors'), '--out',
+                    self.path('e.h5'), '--json'))
+                for split in ('valid', 'test'):
+                    self.assertAlmostEqual(infer[split], report[split], delta=0.004)
+
+    def test_bits_are_those_of_any_threads_and_pipeline(self):
+        for arch in ('gcn', 'sage', 'gin', 'gat'):
+            with self.subTest(arch=arch):
+                _, *one = self.train('one', '--arch', arch, '--threads', 1, '--pipeline', 'off')
+                _, *two = self.train('two', '--arch', arch, '--threads', 5)
+                self.assertEqual(one, two)
+        _, *other = self.train('three', '--arch', 'gat', '--seed', 1)
+        self.assertNotEqual(two, other)
+
+    def test_killed_anywhere_it_goes_on_with_equal_bits(self):
+        _, *whole = self.train('whole')
+        for fault in ('crash:step@4', 'crash:step@9', 'crash:checkpoint@1', 'crash:step@18'):
+            with self.subTest(fault=fault):
+                args = ('train', self.store, '--out', self.path('k.safetensors'), *SMALL)
+                p = start(*args, '--faults', fault)
+                self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+                self.assertFalse(os.path.exists(self.path('k.safetensors')))
+                run(*args, '--resume')
+                self.assertEqual(read(self.path('k.safetensors')), whole[0])
+                self.assertEqual(read(self.path('k.last.safetensors')), whole[1])
+                os.remove(self.path('k.safetensors'))
+
+    def test_a_signal_ends_it_with_75_and_it_goes_on_mid_epoch(self):
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            long = ('--epochs', 40, '--batch-size', 20)
+            _, *whole = self.train('whole', *long)
+            args = ('train', self.store, '--out', self.path('s.safetensors'), *SMALL, *long)
+            p = subprocess.Popen([PROGRAM, *map(str, args)], stderr=subprocess.PIPE, text=True)
+            state = self.path('s.safetensors.ckpt/state.safetensors')
+            while not os.path.exists(state) and p.poll() is None:
+                time.sleep(0.005)
+            p.send_signal(number)
+            _, text = p.communicate()
+            self.assertEqual(p.returncode, 75, text)
+            self.assertIn('--resume', text)
+            self.assertFalse(os.path.exists(self.path('s.safetensors')))
+            text = run(*args, '--resume', '--json')
+            self.assertEqual(len(json.loads(text)['epochs']), 40)
+            self.assertEqual(read(self.path('s.safetensors')), whole[0])
+            self.assertEqual(read(self.path('s.last.safetensors')), whole[1])
+            for name in ('s.safetensors', 's.safetensors.ckpt/state.safetensors'):
+                os.remove(self.path(name))
+
+    def test_a_finished_one_is_published_again_and_can_be_prolonged(self):
+        first, *models = self.train('f')
+        os.remove(self.path('f.safetensors'))
+        again, *published = self.train('f', '--resume')
+        self.assertEqual(models, published)
+        self.assertEqual(first['epochs'], again['epochs'])
+        longer, *_ = self.train('f', '--resume', '--epochs', 5)
+        self.assertEqual(len(longer['epochs']), 5)
+        whole, *_ = self.train('g', '--epochs', 5)
+        self.assertEqual([e['loss'] for e in longer['epochs']],
+                         [e['loss'] for e in whole['epochs']])
+
+    def test_patience_ends_it(self):
+        report, *_ = self.train('p', '--patience', 2, '--epochs', 60, '--lr', 0.05)
+        self.assertTrue(report['stopped_early'])
+        self.assertEqual(len(report['epochs']), report['best_epoch'] + 2)
+        best = max(e['valid'] for e in report['epochs'])
+        self.assertEqual(report['valid'], best)
+
+    def test_options_change_what_is_learned(self):
+        _, plain, _ = self.train('plain')
+        for args in (('--sampler', 'labor'), ('--optimizer', 'adamw', '--weight-decay', '.1'),
+                     ('--optimizer', 'sgd'), ('--optimizer', 'sgd', '--momentum', '0'),
+                     ('--schedule', 'cosine'), ('--schedule', 'linear'), ('--schedule', 'step'),
+                     ('--clip', '.01'), ('--weight-decay', '1e-3,0'), ('--dropout', '.1'),
+                     ('--lr', '.02'), ('--layers', 3, '--fanout', '2,all,3'),
+                     ('--sampler', 'labor', '--batch-dependency', 3)):
+            with self.subTest(args=args):
+                report, model, _ = self.train('changed', *args)
+                self.assertNotEqual(model, plain)
+                self.assertLess(report['epochs'][-1]['loss'], 3)
+
+    def test_refusals(self):
+        out = ('--out', self.path('r.safetensors'))
+        for code, text, args in (
+                (64, '--out', ()), (64, '--fanout wants', (*out, '--fanout', '0')),
+                (64, 'one for each of', (*out, '--fanout', '1,2,3')),
+                (64, '--fanout wants', (*out, '--fanout', '5,x')),
+                (64, 'has no heads', (*out, '--heads', '8')),
+                (64, '--weight-decay', (*out, '--weight-decay', '1,-1')),
+                (64, 'wants', (*out, '--lr', '-1')),
+                (78, '--batch-dependency', (*out, '--batch-dependency', '2')),
+                (78, '--momentum', (*out, '--momentum', '.5')),
+                (78, '--io map', (*out, '--io', 'map')),
+                (78, 'rocauc', (*out, '--metric', 'rocauc')),
+                (69, 'CUDA', (*out, '--backend', 'cuda')),
+                (71, '--host-memory', (*out, '--host-memory', '100K'))):
+            with self.subTest(args=args):
+                run_fails(self, code, text, 'train', self.store, *args)
+        run_fails(self, 73, 'sbm.h5', 'train', self.store, '--out', self.store)
+        self.assertFalse(os.path.exists(self.path('r.safetensors')))
+
+    def test_a_loss_that_is_no_number_names_the_batch_and_keeps_the_checkpoint(self):
+        out = ('--out', self.path('n.safetensors'), *SMALL)
+        text = run_fails(self, 65, 'the loss is', 'train', self.store, *out, '--lr', '1e6',
+                         '--optimizer', 'sgd', '--epochs', 50)
+        self.assertRegex(text, r'epoch \d+, batch \d+: the loss is \S+; its vertices are \d+, ')
+        self.assertFalse(os.path.exists(self.path('n.safetensors')))
+
+    def test_checkpoints_of_something_else(self):
+        self.train('c')
+        args = ('train', '--out', self.path('c.safetensors'), *SMALL, '--resume')
+        run_fails(self, 78, 'lr=', *args, self.store, '--lr', '.02')
+        run_fails(self, 78, 'seed=', *args, self.store, '--seed', '3')
+        other = self.path('other.h5')
+        run('generate', 'sbm', other, '--vertices', 1500, '--edge-factor', 12, '--feat-dim', 24,
+            '--classes', 5, '--train-count', 600, '--seed', 9)
+        run_fails(self, 78, 'another graph', *args, other)
+        state = self.path('c.safetensors.ckpt/state.safetensors')
+        whole = read(state)
+        with open(state, 'wb') as f:
+            f.write(whole[:len(whole) // 2])
+        run_fails(self, 65, 'state.safetensors', *args, self.store)
+
+    def test_nothing_to_train_on(self):
+        for name, code, text, change in (
+                ('bare', 78, 'features', ('--feat-dim', 0)),
+                ('plain', 78, 'labels', ('--classes', 0)),
+                ('one', 78, '1 classes', ('--classes', 1))):
+            with self.subTest(name=name):
+                path = self.path(name + '.h5')
+                run('generate', 'sbm', path, '--vertices', 200, '--communities', 2, *change)
+                run_fails(self, code, text, 'train', path, '--out', self.path('x.safetensors'))
+        folder = self.path('nosplit')
+        os.makedirs(folder)
+        np.save(folder + '/edges.npy', np.array([[0, 1, 2], [1, 2, 0]]))
+        np.save(folder + '/feat.npy', np.eye(3, dtype=np.float32))
+        np.save(folder + '/label.npy', np.array([0, 1, 0]))
+        run('import', folder, folder + '.h5')
+        run_fails(self, 78, 'no training vertices', 'train', folder + '.h5', '--out',
+                  self.path('x.safetensors'))
+
+    def test_many_labels(self):
+        folder, rng = self.path('many'), np.random.default_rng(0)
+        os.makedirs(folder)
+        label = rng.integers(0, 2, (300, 4)).astype(np.uint8)
+        np.save(folder + '/edges.npy', rng.integers(0, 300, (2, 1500)))
+        np.save(folder + '/feat.npy', (label @ rng.normal(size=(4, 9))).astype(np.float32))
+        np.save(folder + '/label.npy', label)
+        for i, name in enumerate(('train', 'valid', 'test')):
+            np.save(f'{folder}/{name}_idx.npy', np.arange(100 * i, 100 * i + 100))
+        run('import', folder, folder + '.h5')
+        report = json.loads(run('train', folder + '.h5', '--out', self.path('m.safetensors'),
+                                '--json', '--epochs', 60, '--hidden', 32, '--dropout', 0))
+        self.assertEqual(report['metric'], 'f1')
+        self.assertGreater(report['test'], 0.9)
+
+    @unittest.skipUnless(os.path.isdir(CORA), 'the cora data are not here')
+    def test_cora_reaches_the_published_accuracy(self):
+        store = self.path('cora.h5')
+        run('import', CORA, store, '--normalize', 'row')
+        report = json.loads(run(
+            'train', store, '--out', self.path('cora.safetensors'), '--json', '--arch', 'gcn',
+            '--hidden', 16, '--weight-decay', '5e-4,0', '--fanout', 'all', '--epochs', 100,
+            '--eval-every', 2))
+        self.assertGreater(report['test'], 0.80)
+        with h5py.File(store) as f:
+            self.assertEqual(len(f['split/train']), 140)
+
+    def test_pyg_loads_what_is_written(self):
+        try:
+            import torch
+            from torch_geometric.nn import GATConv, GCNConv, GINConv, MLP, SAGEConv
+        except ImportError as e:
+            self.skipTest(f'{e.name} is not here')
+        makers = {'gcn': lambda i, o, last: GCNConv(i, o),
+                  'sage': lambda i, o, last: SAGEConv(i, o),
+                  'gin': lambda i, o, last: GINConv(MLP([i, o, o])),
+                  'gat': lambda i, o, last: GATConv(i, o, 1 if last else 4, concat=not last)}
+        with h5py.File(self.store) as f:
+            x, first = torch.tensor(f['features'][:]), f['topology/in/offsets'][:]
+            src = f['topology/in/neighbors'][:].astype(np.int64)
+        dst = np.repeat(np.arange(len(first) - 1), np.diff(first.astype(np.int64)))
+        edges = torch.tensor(np.stack([src, dst]))
+        for arch, make in makers.items():
+            with self.subTest(arch=arch):
+                heads = ('--heads', '4') if arch == 'gat' else ()
+                self.train('pyg', '--arch', arch, *heads)
+                width = 64 if arch == 'gat' else 16
+                net = torch.nn.Module()
+                net.convs = torch.nn.ModuleList([make(24, 16, False), make(width, 5, True)])
+                net.load_state_dict(load(self.path('pyg.safetensors'), torch), strict=True)
+                net.eval()
+                act = torch.nn.functional.elu if arch == 'gat' else torch.relu
+                with torch.no_grad():
+                    want = net.convs[1](act(net.convs[0](x, edges)), edges).numpy()
+                run('infer', self.store, '--model', self.path('pyg.safetensors'), '--out',
+                    self.path('pyg.h5'))
+                with h5py.File(self.path('pyg.h5')) as f:
+                    got = f['embeddings'][:]
+                self.assertLess(np.abs(got - want).max(), 2e-4 * np.abs(want).max())
+
+
+def load(path, torch):
+    """The tensors of a safetensors file."""
+    raw = read(path)
+    length = int.from_bytes(raw[:8], 'little')
+    header = json.loads(raw[8:8 + length])
+    header.pop('__metadata__')
+    types = {'F32': np.float32, 'I64': np.int64}
+    return {name: torch.tensor(np.frombuffer(
+        raw[8 + length + t['data_offsets'][0]:8 + length + t['data_offsets'][1]],
+        types[t['dtype']]).reshape(t['shape']).copy()) for name, t in header.items()}
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
