@@ -226,9 +226,11 @@ static const struct gnn_option options[] = {
 	{ROW("layers", COUNT, MODEL, TRAIN), FIELD(layers), .preset = "2", .min = 1, .max = 32,
 		.wanted = "N", .help = "Layers"},
 	{ROW("hidden", COUNT, MODEL, TRAIN), FIELD(hidden), .preset = "256", .min = 1,
-		.max = 0x1p24, .wanted = "N", .help = "Width of hidden layers; of each head for gat"},
+		.max = 0x1p24, .wanted = "N",
+		.help = "Width of hidden layers; of each head for gat"},
 	{ROW("heads", TEXT, MODEL, TRAIN), FIELD(heads), .wanted = "LIST",
-		.help = "Heads of gat: one number a layer, or one for all but the last, which has 1"},
+		.help = "Heads of gat: one number a layer, or one for all but the last, which "
+			"has 1"},
 	{ROW("dropout", REAL, MODEL, TRAIN), FIELD(dropout), .preset = "0.5", .max = 0.999,
 		.wanted = "X", .help = "Dropout of each layer's input, and of gat's attention"},
 
@@ -257,7 +259,8 @@ static const struct gnn_option options[] = {
 	{ROW("sampler", CHOICE, RUN, TRAIN), FIELD(sampler), .preset = "uniform",
 		.choices = sampler_choices, .help = "How in-edges are drawn"},
 	{ROW("batch-dependency", COUNT, RUN, TRAIN), FIELD(dependency), .preset = "1", .min = 1,
-		.max = 0x1p32, .wanted = "N", .help = "Steps that share the numbers labor draws by"},
+		.max = 0x1p32, .wanted = "N",
+		.help = "Steps that share the numbers labor draws by"},
 	{ROW("batch-size", COUNT, RUN, TRAIN), FIELD(batch_size), .preset = "1024", .min = 1,
 		.max = 0x1p30, .wanted = "N", .help = "Training vertices of a step"},
 	{ROW("epochs", COUNT, RUN, TRAIN), FIELD(epochs), .preset = "20", .min = 1, .max = 0x1p32,

@@ -17,7 +17,8 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_ADAMW == (int)GNN_ADAMW && (int)GNN_OPT_SGD == (int)GNN_SGD &&
 	(int)GNN_OPT_SCHEDULE_LINEAR == (int)GNN_SCHEDULE_LINEAR &&
 	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
-	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP, "the option's choices are the module's");
+	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP,
+	"the choices are the module's");
 
 enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
 
@@ -131,7 +132,8 @@ static int read_heads(struct job *j, const struct gnn_config *c)
 	int rc = GNN_OK;
 
 	if (c->heads != NULL && c->arch != GNN_ARCH_GAT)
-		return gnn_err(GNN_EUSAGE, "%s has no heads", gnn_arch_name((enum gnn_arch)c->arch));
+		return gnn_err(GNN_EUSAGE, "%s has no heads",
+			gnn_arch_name((enum gnn_arch)c->arch));
 	if (c->heads != NULL && !gnn_settings_parse_list(c->heads, 1, 1 << 16, list, &count))
 		return gnn_err(GNN_EUSAGE, "--heads wants numbers such as 8,1; found '%.60s'",
 			c->heads);
@@ -186,8 +188,8 @@ static int check_options(const struct gnn_config *c)
 		return gnn_err(GNN_ECONFIG, "train reads the store into memory: --io map is of "
 			"infer");
 	if (c->verify_reads == GNN_OPT_OFF)
-		return gnn_err(GNN_ECONFIG, "train verifies what it reads, once: --verify-reads off "
-			"is of infer");
+		return gnn_err(GNN_ECONFIG, "train verifies what it reads, once: --verify-reads "
+			"off is of infer");
 	return GNN_OK;
 }
 

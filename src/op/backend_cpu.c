@@ -86,7 +86,7 @@ static int fill(struct gnn_backend *b, float *to, float value, uint64_t count)
 {
 	const uint64_t blocks = gnn_ceil_div(count, FILL_BLOCK);
 
-#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, count)) schedule(static)
 	for (uint64_t i = 0; i < blocks; i++) {
 		const uint64_t end = gnn_min_u64((i + 1) * FILL_BLOCK, count);
 
@@ -103,7 +103,7 @@ static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *
 	const uint64_t blocks = gnn_ceil_div(rows, rows_each);
 
 	GNN_ASSERT(width <= to_pitch && width <= from_pitch);
-#pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, rows * width / 4)) schedule(static)
 	for (uint64_t i = 0; i < blocks; i++) {
 		const uint64_t end = gnn_min_u64((i + 1) * rows_each, rows);
 

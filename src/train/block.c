@@ -10,7 +10,9 @@ enum { FIRST, SRC, WEIGHT, BACK_FIRST, BACK_DST, BACK_ENTRY, BACK_WEIGHT };
 
 float gnn_rule_norm(const struct gnn_edge_rule *r, const struct gnn_lists *l, gnn_vid v)
 {
-	return gnn_norm_value(GNN_NORM_RSQRT_IN, gnn_rule_population(r, l, v) + r->own);
+	const uint64_t degree = gnn_rule_population(r, l, v) + r->own;
+
+	return gnn_norm_value(GNN_NORM_RSQRT_IN, (double)degree);
 }
 
 int gnn_block_size(struct gnn_block *b, uint64_t dst_count, uint64_t entry_count, bool weighted)

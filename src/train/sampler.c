@@ -65,6 +65,12 @@ void gnn_sample_fini(struct gnn_sample *s)
 	gnn_room_fini(&s->room);
 }
 
+/* Threads that so many vertices or edges are worth. */
+static int team_of(const struct gnn_sampler *s, uint64_t items)
+{
+	return (int)gnn_min_u64(s->o.threads, 1 + items / 1024);
+}
+
 /* Positions of v's list that are no messages: [*lo, *lo + the count returned). */
 static uint64_t dropped(const struct gnn_sampler *s, gnn_vid v, uint64_t *lo)
 {
@@ -197,7 +203,7 @@ static int list_hop(struct gnn_sampler *s, struct hop *h, struct gnn_block *b, u
 	int rc;
 
 	GNN_TRY(gnn_block_size(b, dst_count, 0, weighted));
-#pragma omp parallel for num_threads(s->o.threads) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(team_of(s, dst_count)) schedule(dynamic, 256)
 	for (uint64_t i = 0; i < dst_count; i++)
 		b->first[i + 1] = count_sampled(h, h->id[i]) + s->o.rule.own;
 	b->first[0] = 0;
@@ -207,7 +213,7 @@ static int list_hop(struct gnn_sampler *s, struct hop *h, struct gnn_block *b, u
 	GNN_TRY(gnn_room_take(&s->entry, entries, sizeof(gnn_vid)));
 	GNN_TRY(gnn_block_size(b, dst_count, entries, weighted));
 	h->entry = s->entry.data;
-#pragma omp parallel for num_threads(s->o.threads) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(team_of(s, dst_count)) schedule(dynamic, 256)
 	for (uint64_t i = 0; i < dst_count; i++)
 		list_entries(h, b, i);
 out:
@@ -298,11 +304,11 @@ static int weigh(struct gnn_sampler *s, const struct hop *h, struct gnn_block *b
 	if (rule->weighting == GNN_WEIGH_GCN) {
 		GNN_TRY(gnn_room_take(&s->norm, b->src_count, sizeof(float)));
 		norm = s->norm.data;
-#pragma omp parallel for num_threads(s->o.threads) schedule(static)
+#pragma omp parallel for num_threads(team_of(s, b->src_count)) schedule(static)
 		for (uint64_t i = 0; i < b->src_count; i++)
 			norm[i] = gnn_rule_norm(rule, s->o.lists, h->id[i]);
 	}
-#pragma omp parallel for num_threads(s->o.threads) schedule(static)
+#pragma omp parallel for num_threads(team_of(s, b->dst_count)) schedule(static)
 	for (uint64_t i = 0; i < b->dst_count; i++)
 		weigh_entries(h, b, norm, i);
 out:

@@ -343,17 +343,18 @@ static uint64_t group_at_cost(const struct gnn_edge_batch *b, uint64_t cost)
 
 int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 {
-	const uint32_t threads = ((struct gnn_cpu *)b)->threads;
 	const struct gnn_edge_batch *batch = &a->batch;
-	const uint64_t pieces = threads * PIECES;
-	uint64_t cost;
+	uint64_t cost, pieces;
+	int team;
 
 	if (batch->group_count == 0)
 		return GNN_OK;
 	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || batch->weight == NULL);
 	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || (a->heads > 0 && a->width % a->heads == 0));
 	cost = batch->first[batch->group_count] - batch->first[0] + GROUP_COST * batch->group_count;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+	team = gnn_cpu_team(b, cost * a->width);
+	pieces = (uint64_t)team * PIECES;
+#pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t i = 0; i < pieces; i++)
 		combine_groups(a, group_at_cost(batch, cost * i / pieces),
 			group_at_cost(batch, cost * (i + 1) / pieces));

@@ -43,6 +43,15 @@ struct gnn_cpu {
 	uint32_t shape_count;
 };
 
+/*
+ * How many threads so many elementary operations are worth: to wake one takes as long as some ten
+ * thousand of them, and more on a busy machine.
+ */
+static inline int gnn_cpu_team(const struct gnn_backend *b, uint64_t operations)
+{
+	return (int)gnn_min_u64(((const struct gnn_cpu *)b)->threads, 1 + operations / 32768);
+}
+
 /* One panel on its way through one row operation. */
 struct gnn_cpu_panel {
 	const float *from;

@@ -61,8 +61,9 @@ static void add_scaled(float *to, float w, const float *from, uint32_t count)
 int gnn_cpu_attend(struct gnn_backend *b, const struct gnn_attend_args *a)
 {
 	const uint64_t pitch = (uint64_t)a->heads * a->channels;
+	const int team = gnn_cpu_team(b, a->first[a->dst_rows] * pitch);
 
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
 	for (uint64_t v = 0; v < a->dst_rows; v++) {
 		const uint64_t key = key_of(a, v);
 
@@ -163,12 +164,13 @@ static void back_source(const struct gnn_attend_args *a, uint64_t u)
 
 int gnn_cpu_attend_back(struct gnn_backend *b, const struct gnn_attend_args *a)
 {
-	const uint32_t threads = ((struct gnn_cpu *)b)->threads;
+	const uint64_t entries = a->first[a->dst_rows];
+	const int team = gnn_cpu_team(b, entries * a->heads * a->channels);
 
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
 	for (uint64_t v = 0; v < a->dst_rows; v++)
 		back_destination(a, v);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
 	for (uint64_t u = 0; u < a->src_rows; u++)
 		back_source(a, u);
 	return GNN_OK;
@@ -199,7 +201,7 @@ int gnn_cpu_score_back(struct gnn_backend *b, const struct gnn_score_back_args *
 	int rc;
 
 	GNN_NEW_ARRAY(part, slabs * pitch, GNN_MEM_STATE);
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * pitch)) schedule(dynamic)
 	for (uint64_t s = 0; s < slabs; s++)
 		back_score_slab(a, part + s * pitch, s * height,
 			gnn_min_u64(height, a->rows - s * height));

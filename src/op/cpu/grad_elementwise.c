@@ -27,7 +27,7 @@ static void drop_row(float *to, const float *from, uint32_t width, uint64_t key,
 
 int gnn_cpu_dropout(struct gnn_backend *b, const struct gnn_dropout_args *a)
 {
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, 4 * a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
 		drop_row(a->to + r * a->width, a->from + r * a->width, a->width,
 			gnn_rng_u64(a->drop.seed, a->drop.stream, a->id[r]), &a->drop);
@@ -59,7 +59,7 @@ static void activate_back_block(enum gnn_act act, const float *y, float *dy, uin
 
 int gnn_cpu_activate(struct gnn_backend *b, const struct gnn_activate_args *a)
 {
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->count)) schedule(static)
 	for (uint64_t i = 0; i < a->count; i += BLOCK)
 		activate_block(a->act, a->y + i, gnn_min_u64(BLOCK, a->count - i));
 	return GNN_OK;
@@ -67,7 +67,7 @@ int gnn_cpu_activate(struct gnn_backend *b, const struct gnn_activate_args *a)
 
 int gnn_cpu_activate_back(struct gnn_backend *b, const struct gnn_activate_args *a)
 {
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->count)) schedule(static)
 	for (uint64_t i = 0; i < a->count; i += BLOCK)
 		activate_back_block(a->act, a->y + i, a->dy + i, gnn_min_u64(BLOCK, a->count - i));
 	return GNN_OK;
@@ -103,7 +103,7 @@ static void sum_rows(struct gnn_backend *b, const struct gnn_batch_norm_args *a,
 	const uint64_t height = gnn_cpu_slab_rows(a->rows);
 	const uint64_t slabs = gnn_ceil_div(a->rows, height), pitch = 2 * (uint64_t)a->width;
 
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(dynamic)
 	for (uint64_t s = 0; s < slabs; s++)
 		sum_columns(a, part + s * pitch, s * height,
 			gnn_min_u64(height, a->rows - s * height), mean);
@@ -161,7 +161,7 @@ int gnn_cpu_batch_norm(struct gnn_backend *b, const struct gnn_batch_norm_args *
 			a->rstd[j] = (float)(1.0 / sqrt(a->running_var[j] + NORM_EPSILON));
 		}
 	}
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
 		for (uint32_t j = 0; j < a->width; j++)
 			a->y[r * a->width + j] = (a->x[r * a->width + j] - a->mean[j]) *
@@ -184,7 +184,7 @@ int gnn_cpu_batch_norm_back(struct gnn_backend *b, const struct gnn_batch_norm_a
 		a->dbeta[j] += (float)sum[j];
 		a->dgamma[j] += (float)sum[a->width + j];
 	}
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
 		for (uint32_t j = 0; j < a->width; j++) {
 			const uint64_t i = r * a->width + j;

@@ -7,11 +7,14 @@
 #include <omp.h>
 #include <string.h>
 
+/* Multiplications of a product that take as long as one elementary operation. */
+enum { PRODUCTS = 8 };
+
 int gnn_cpu_gather(struct gnn_backend *b, const struct gnn_gather_args *a)
 {
 	const uint64_t row_bytes = (uint64_t)a->width * gnn_dtype_bytes(a->dtype);
 
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
 		gnn_cpu_widen(a->to + r * a->width, a->width,
 			(const char *)a->table + a->id[r] * row_bytes, a->dtype, a->width,
@@ -34,11 +37,13 @@ static void multiply_panel(const struct gnn_linear_args *a, uint64_t first)
 
 int gnn_cpu_linear(struct gnn_backend *b, const struct gnn_linear_args *a)
 {
+	const int team = gnn_cpu_team(b,
+		a->rows * a->dim_in * a->dim_out / PRODUCTS);
 	const int saved = omp_get_max_threads();
 
 	GNN_ASSERT(!a->add || a->bias == NULL);
 	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t r = 0; r < a->rows; r += GNN_PANEL_ROWS)
 		multiply_panel(a, r);
 	omp_set_num_threads(saved);
@@ -74,9 +79,9 @@ static void weigh_slab(const struct gnn_linear_back_args *a, float *part, uint64
 }
 
 static void add_slabs(float *to, const float *part, uint64_t pitch, uint64_t slabs, uint64_t count,
-	uint32_t threads)
+	const struct gnn_cpu *c)
 {
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(&c->base, slabs * count)) schedule(static)
 	for (uint64_t i = 0; i < count; i++) {
 		float sum = part[i];
 
@@ -86,7 +91,7 @@ static void add_slabs(float *to, const float *part, uint64_t pitch, uint64_t sla
 	}
 }
 
-static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a)
+static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a, int team)
 {
 	const uint64_t height = gnn_cpu_slab_rows(a->rows);
 	const uint64_t slabs = gnn_ceil_div(a->rows, height);
@@ -98,14 +103,14 @@ static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a)
 	if (rc < 0)
 		return rc;
 	part = block;
-#pragma omp parallel for num_threads(c->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t s = 0; s < slabs; s++)
 		weigh_slab(a, part + s * pitch, s * height,
 			gnn_min_u64(height, a->rows - s * height));
 	if (a->dw != NULL)
-		add_slabs(a->dw, part, pitch, slabs, weights, c->threads);
+		add_slabs(a->dw, part, pitch, slabs, weights, c);
 	if (a->dbias != NULL)
-		add_slabs(a->dbias, part + weights, pitch, slabs, a->dim_out, 1);
+		add_slabs(a->dbias, part + weights, pitch, slabs, a->dim_out, c);
 	gnn_mem_free(block);
 	return rc;
 }
@@ -113,6 +118,8 @@ static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a)
 int gnn_cpu_linear_back(struct gnn_backend *b, const struct gnn_linear_back_args *a)
 {
 	struct gnn_cpu *c = (struct gnn_cpu *)b;
+	const int team = gnn_cpu_team(&c->base, a->rows * gnn_max_u64(a->dim_in, 1) * a->dim_out /
+		PRODUCTS);
 	const int saved = omp_get_max_threads();
 	int rc = GNN_OK;
 
@@ -120,8 +127,8 @@ int gnn_cpu_linear_back(struct gnn_backend *b, const struct gnn_linear_back_args
 		return GNN_OK;
 	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
 	if (a->dw != NULL || a->dbias != NULL)
-		rc = add_weights(c, a);
-#pragma omp parallel for num_threads(c->threads) schedule(dynamic)
+		rc = add_weights(c, a, team);
+#pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t r = 0; r < (a->dx != NULL ? a->rows : 0); r += GNN_PANEL_ROWS)
 		back_panel(a, r);
 	omp_set_num_threads(saved);

@@ -70,7 +70,7 @@ int gnn_cpu_loss(struct gnn_backend *b, struct gnn_loss_args *a)
 	for (uint64_t r = 0; a->labels == NULL && r < a->rows; r++)
 		a->counted += a->label[r] >= 0;
 	share = a->counted > 0 ? (float)(1.0 / (double)a->counted) : 0.0f;
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static)
+#pragma omp parallel for num_threads(gnn_cpu_team(b, 16 * a->rows * a->width)) schedule(static)
 	for (uint64_t i = 0; i < blocks; i++)
 		sum[i] = loss_block(a, i * height, gnn_min_u64(height, a->rows - i * height),
 			share);
@@ -135,7 +135,7 @@ int gnn_cpu_update(struct gnn_backend *b, struct gnn_update_args *a)
 {
 	float most = a->change;
 
-#pragma omp parallel for num_threads(((struct gnn_cpu *)b)->threads) schedule(static) \
+#pragma omp parallel for num_threads(gnn_cpu_team(b, 4 * a->count)) schedule(static) \
 	reduction(max : most)
 	for (uint64_t i = 0; i < a->count; i += BLOCK) {
 		const uint64_t count = gnn_min_u64(BLOCK, a->count - i);

@@ -173,7 +173,7 @@ int gnn_cpu_rows(struct gnn_backend *b, const struct gnn_rows_args *a)
 	 * of one does not count as a parallel region: the threads of the team inherit this 1.
 	 */
 	omp_set_num_threads(1);
-#pragma omp parallel num_threads(c->threads)
+#pragma omp parallel num_threads((int)gnn_min_u64(c->threads, panels))
 	{
 		float *mine = c->scratch + (uint64_t)omp_get_thread_num() * c->scratch_floats;
 		const struct bench bench = {{mine, mine + GNN_PANEL_ROWS * pitch}, pitch};
