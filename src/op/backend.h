@@ -118,10 +118,7 @@ struct gnn_backend_ops {
 	/* See gnn_backend_check_dense. */
 	int  (*check_dense)(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
 	int  (*sync)(struct gnn_backend *b);
-	/*
-	 * Optional: groups edges on the backend; valid until the next group. Without it the control
-	 * thread does (infer/program.h). prepare comes first.
-	 */
+	/* Optional: groups edges, valid until the next; prepare first; else infer/program.h does */
 	int  (*prepare)(struct gnn_backend *b, const struct gnn_graph_info *g);
 	int  (*group)(struct gnn_backend *b, const struct gnn_edge_list *l,
 		struct gnn_edge_batch *out);
