@@ -125,6 +125,30 @@ class Train(unittest.TestCase):
         best = max(e['valid'] for e in report['epochs'])
         self.assertEqual(report['valid'], best)
 
+    def test_features_past_the_memory_train_the_same_model(self):
+        store = self.path('wide.h5')
+        for dtype, arch in (('f32', 'sage'), ('f16', 'gat')):
+            run('generate', 'sbm', store, '--vertices', 12000, '--edge-factor', 4, '--feat-dim',
+                512 if dtype == 'f32' else 1000, '--dtype', dtype, '--train-count', 300)
+            with self.subTest(arch=arch, dtype=dtype):
+                args = ('train', store, '--arch', arch, *SMALL, '--fanout', 2, '--json',
+                        '--batch-size', 50, '--log', 'info', '--out')
+                whole = start(*args, self.path('inside.safetensors'))
+                self.assertNotIn('stay in the store', whole.stderr)
+                for io in ('auto', 'pread'):
+                    p = start(*args, self.path('outside.safetensors'), '--io', io,
+                              '--host-memory', '34M')
+                    self.assertIn('stay in the store', p.stderr)
+                    self.assertEqual(p.returncode, 0, p.stderr)
+                    a, b = json.loads(whole.stdout), json.loads(p.stdout)
+                    for x, y in zip(a['epochs'], b['epochs']):
+                        self.assertEqual(x['loss'], y['loss'])
+                        self.assertAlmostEqual(x['valid'], y['valid'], delta=0.002)
+                    self.assertEqual(read(self.path('inside.last.safetensors')),
+                                     read(self.path('outside.last.safetensors')))
+                self.assertEqual(os.listdir(self.path('outside.safetensors.ckpt')),
+                                 ['state.safetensors'])
+
     def test_options_change_what_is_learned(self):
         _, plain, _ = self.train('plain')
         for args in (('--sampler', 'labor'), ('--optimizer', 'adamw', '--weight-decay', '.1'),

@@ -7,6 +7,7 @@
 #include "base/shuffle.h"
 #include "base/stage.h"
 #include "base/trace.h"
+#include "train/fetch.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct worker {
 	uint32_t            index;
 	struct gnn_sampler *sampler;
 	struct gnn_backend *backend; /* of one thread; NULL: the caller's */
+	struct gnn_fetch   *fetch;   /* where the features are in the store only */
 	struct gnn_queue   *free, *full;
 	struct gnn_stage   *stage;
 	struct gnn_batch   *batch[AHEAD];
@@ -87,6 +89,9 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 			memcpy(batch->labels + i * s->classes, s->labels + v * s->classes,
 				s->classes);
 	}
+	if (w->fetch != NULL)
+		return gnn_fetch_rows(w->fetch, batch->sample.id, batch->sample.id_count,
+			batch->x);
 	GNN_TRY(backend->ops->grad->gather(backend, &(struct gnn_gather_args){.table = s->table,
 		.dtype = s->dtype, .width = s->dim, .id = batch->sample.id,
 		.rows = batch->sample.id_count, .to = batch->x}));
@@ -151,6 +156,8 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 	if (b->o.workers > 0)
 		GNN_TRY(gnn_backend_create(&w->backend, "cpu",
 			&(struct gnn_backend_opts){.threads = 1}));
+	if (b->o.source->table == NULL)
+		GNN_TRY(gnn_fetch_open(&w->fetch, b->o.source->store));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
 	GNN_TRY(gnn_queue_create(&w->full, AHEAD));
 	for (uint32_t i = 0; i < AHEAD; i++) {
@@ -217,6 +224,7 @@ static void close_worker(struct worker *w)
 	(void)gnn_stage_join(&w->stage);
 	gnn_sampler_destroy(w->sampler);
 	gnn_backend_destroy(w->backend);
+	gnn_fetch_close(w->fetch);
 	gnn_queue_destroy(w->free);
 	gnn_queue_destroy(w->full);
 	for (uint32_t i = 0; i < AHEAD; i++) {

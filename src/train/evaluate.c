@@ -3,26 +3,34 @@
 
 #include "base/mem.h"
 #include "base/trace.h"
+#include "infer/infer.h"
 #include "infer/score.h"
+#include "io/file.h"
+#include "train/model_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* From so many vertices on, what the layers keep of the whole graph is given back each time. */
-enum { TRIM_VERTICES = 1 << 17 };
+enum { TRIM_VERTICES = 1 << 17, PATH_BYTES = 4096 };
 
 struct gnn_evaluator {
-	const struct gnn_source *source;
-	struct gnn_net          *net;
-	struct gnn_backend      *backend;
-	enum gnn_metric          metric;
+	struct gnn_evaluator_opts o;
 	const char              *name;
 	struct gnn_block         block;
 	float                   *x;     /* (V, dim) */
 	bool                     owns_x;
+	char                     model[PATH_BYTES], result[PATH_BYTES];
 };
 
 /* The table itself where it is of floats, else all of it widened. */
 static int widen(struct gnn_evaluator *e)
 {
-	const struct gnn_source *s = e->source;
+	const struct gnn_source *s = e->o.source;
 	const uint64_t vertices = s->store->vertices;
 	gnn_vid *id = NULL;
 	void *block;
@@ -37,7 +45,7 @@ static int widen(struct gnn_evaluator *e)
 	GNN_NEW_ARRAY(id, vertices, GNN_MEM_MISC);
 	for (gnn_vid v = 0; v < vertices; v++)
 		id[v] = v;
-	GNN_TRY(e->backend->ops->grad->gather(e->backend, &(struct gnn_gather_args){
+	GNN_TRY(e->o.backend->ops->grad->gather(e->o.backend, &(struct gnn_gather_args){
 		.table = s->table, .dtype = s->dtype, .width = s->dim, .id = id, .rows = vertices,
 		.to = e->x}));
 out:
@@ -45,21 +53,34 @@ out:
 	return rc;
 }
 
-int gnn_evaluator_create(struct gnn_evaluator **out, const struct gnn_source *s, struct gnn_net *n,
-	struct gnn_backend *b, enum gnn_metric metric, uint32_t threads)
+static int name_files(struct gnn_evaluator *e)
 {
-	const struct gnn_edge_rule rule = gnn_net_rule(gnn_net_shape_of(n)->arch);
+	const char *folder = e->o.folder;
+
+	if (snprintf(e->model, PATH_BYTES, "%s/evaluation.safetensors", folder) >= PATH_BYTES ||
+		snprintf(e->result, PATH_BYTES, "%s/evaluation.h5", folder) >= PATH_BYTES)
+		return gnn_err(GNN_ECREAT, "%.60s...: the name of the checkpoint is too long",
+			folder);
+	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+		return gnn_err_sys(GNN_ECREAT, errno, "%s", folder);
+	return GNN_OK;
+}
+
+int gnn_evaluator_create(struct gnn_evaluator **out, const struct gnn_evaluator_opts *o)
+{
+	const struct gnn_edge_rule rule = gnn_net_rule(gnn_net_shape_of(o->net)->arch);
 	struct gnn_evaluator *e = NULL;
 	int rc;
 
 	*out = NULL;
 	GNN_NEW(e, GNN_MEM_MISC);
-	e->source = s;
-	e->net = n;
-	e->backend = b;
-	e->metric = metric;
-	GNN_TRY(gnn_block_whole(&e->block, s->lists, &rule, threads));
-	GNN_TRY(widen(e));
+	e->o = *o;
+	GNN_TRY(name_files(e));
+	e->o.folder = NULL;
+	if (o->source->table != NULL) {
+		GNN_TRY(gnn_block_whole(&e->block, o->source->lists, &rule, o->threads));
+		GNN_TRY(widen(e));
+	}
 	*out = e;
 	e = NULL;
 out:
@@ -67,30 +88,84 @@ out:
 	return rc;
 }
 
-int gnn_evaluator_run(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT])
+static int run_in_memory(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT])
 {
-	const uint64_t vertices = e->source->store->vertices, span = gnn_trace_begin();
+	const struct gnn_source *s = e->o.source;
+	const uint64_t vertices = s->store->vertices;
 	struct gnn_score *score = NULL;
 	float *y = e->x;
 	int rc;
 
-	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
-		figure[k] = 0.0 / 0.0;
-	GNN_TRY(gnn_score_create(&score, e->source->store, e->source->classes, e->metric, false));
+	GNN_TRY(gnn_score_create(&score, s->store, s->classes, e->o.metric, false));
 	if (score == NULL)
 		goto out;
 	e->name = gnn_score_name(score);
-	for (uint32_t l = 0; l < gnn_net_shape_of(e->net)->layers; l++) {
+	for (uint32_t l = 0; l < gnn_net_shape_of(e->o.net)->layers; l++) {
 		const struct gnn_layer_input in = {.block = &e->block, .x = y};
 
-		GNN_TRY(gnn_net_layer(e->net, l, &in, &y));
+		GNN_TRY(gnn_net_layer(e->o.net, l, &in, &y));
 	}
 	GNN_TRY(gnn_score_rows(score, 0, vertices, y));
 	GNN_TRY(gnn_score_end(score, figure));
 	if (vertices >= TRIM_VERTICES)
-		gnn_net_trim(e->net);
+		gnn_net_trim(e->o.net);
 out:
 	gnn_score_destroy(score);
+	return rc;
+}
+
+static int write_model(struct gnn_evaluator *e)
+{
+	const struct gnn_params *p = gnn_net_params(e->o.net);
+	const uint64_t bytes = p->floats * sizeof(float);
+	struct gnn_backend *b = e->o.backend;
+	float *weights = NULL;
+	int rc;
+
+	GNN_NEW_ARRAY(weights, p->floats, GNN_MEM_MODEL);
+	GNN_TRY(b->ops->copy(b, weights, bytes, gnn_net_weights(e->o.net), bytes, bytes, 1));
+	GNN_TRY(b->ops->sync(b));
+	GNN_TRY(gnn_model_file_write(e->model, gnn_net_shape_of(e->o.net), p, weights, 0));
+out:
+	gnn_mem_free(weights);
+	return rc;
+}
+
+/* The engine streams the features once; what the layers keep makes room for it. */
+static int run_from_disk(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT])
+{
+	struct gnn_store *store = e->o.source->store;
+	struct gnn_infer_report *report = NULL;
+	struct gnn_model *model = NULL;
+	int rc;
+
+	gnn_net_trim(e->o.net);
+	GNN_NEW(report, GNN_MEM_MISC);
+	GNN_TRY(write_model(e));
+	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = e->model}));
+	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
+		.backend = e->o.backend, .out_path = e->result, .chunk_bytes = 4 << 20,
+		.queue_depth = 2, .threads = e->o.threads, .metric = e->o.metric,
+		.engine = gnn_container_options(store->container)->engine}, report));
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		figure[k] = report->metric != NULL ? report->score[k] : NAN;
+	e->name = report->metric;
+out:
+	unlink(e->result);
+	unlink(e->model);
+	gnn_model_destroy(model);
+	gnn_mem_free(report);
+	return rc;
+}
+
+int gnn_evaluator_run(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT])
+{
+	const uint64_t span = gnn_trace_begin();
+	int rc;
+
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		figure[k] = NAN;
+	rc = e->x != NULL ? run_in_memory(e, figure) : run_from_disk(e, figure);
 	gnn_trace_end(span, "evaluate");
 	return rc;
 }

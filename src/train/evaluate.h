@@ -1,11 +1,14 @@
 /*
- * train/evaluate.h - how good a net is on every split: each layer over the whole graph, exactly.
+ * train/evaluate.h - how good a net is on every split, exactly, over the whole graph.
  *
  * Flow     net, source -> [evaluate] -> a figure for each split
- * Owns     the whole graph as a block, features as floats
+ * Owns     in memory, the whole graph as a block and features as floats
  * Lends    nothing
  * Thread   one caller
- * Fails    GNN_EOS memory; GNN_ECONFIG a metric that the labels do not allow
+ * Fails    GNN_EOS memory; GNN_ECONFIG a metric that the labels do not allow; as the inference
+ *
+ * Features in memory: each layer runs over the whole graph there. Features in the store: the model
+ * is written to `folder` and the inference engine runs it from disk.
  */
 #ifndef GNN_TRAIN_EVALUATE_H
 #define GNN_TRAIN_EVALUATE_H
@@ -16,10 +19,18 @@
 
 struct gnn_evaluator;
 
+struct gnn_evaluator_opts {
+	const struct gnn_source *source;
+	struct gnn_net          *net;
+	struct gnn_backend      *backend;
+	enum gnn_metric          metric;
+	uint32_t                 threads;
+	const char              *folder;  /* of the checkpoint; made when needed; copied */
+};
+
 GNN_BEGIN_DECLS
 
-int  gnn_evaluator_create (struct gnn_evaluator **out, const struct gnn_source *s,
-	struct gnn_net *n, struct gnn_backend *b, enum gnn_metric metric, uint32_t threads);
+int  gnn_evaluator_create (struct gnn_evaluator **out, const struct gnn_evaluator_opts *o);
 /* figure is NaN where there is no such split. */
 int  gnn_evaluator_run    (struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]);
 const char *gnn_evaluator_metric(const struct gnn_evaluator *e); /* after run */

@@ -1,6 +1,7 @@
 /* train/source.c - see source.h. */
 #include "train/source.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "io/store_schema.h"
@@ -119,6 +120,18 @@ out:
 	return rc;
 }
 
+/* The table, and its copy as floats where an evaluation has to widen it: half of what is free. */
+static bool fits_memory(const struct gnn_source *s)
+{
+	const struct gnn_array *a = s->store->features;
+	const uint64_t wide = a->dtype == GNN_F32 ? 0 : a->rows * a->cols * sizeof(float);
+	struct gnn_mem_stats mem;
+
+	gnn_mem_stats(&mem);
+	return mem.limit_bytes == 0 || a->bytes + wide <=
+		(mem.limit_bytes - gnn_min_u64(mem.limit_bytes, mem.held_bytes)) / 2;
+}
+
 int gnn_source_open(struct gnn_source **out, struct gnn_store *store)
 {
 	struct gnn_source *s = NULL;
@@ -133,7 +146,11 @@ int gnn_source_open(struct gnn_source **out, struct gnn_store *store)
 	GNN_TRY(load_labels(s));
 	GNN_TRY(load_train(s));
 	GNN_TRY(gnn_lists_load(&s->lists, store));
-	GNN_TRY(load(&s->table, store, store->features));
+	if (fits_memory(s))
+		GNN_TRY(load(&s->table, store, store->features));
+	else
+		gnn_log(GNN_LOG_INFO, "train", "%.1f MiB of features stay in the store: rows are "
+			"read for each batch, unverified", (double)store->features->bytes / 0x1p20);
 	GNN_TRY(identify(s));
 	*out = s;
 	s = NULL;

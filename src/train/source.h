@@ -1,5 +1,5 @@
 /*
- * train/source.h - what training reads of a store, in memory: features, labels, the split.
+ * train/source.h - what training reads of a store: in-lists, features, labels, the split.
  *
  * Flow     store -> [source] -> batch, evaluate
  * Owns     in-lists, the feature table, labels, training rows
@@ -7,6 +7,9 @@
  * Thread   constant once open
  * Fails    GNN_ECONFIG nothing to train on: no features, labels, training rows, or one class;
  *          GNN_EDATA labels or rows out of range; GNN_EIO; GNN_EOS
+ *
+ * Features that would take more than half of the memory still free stay in the store: batches
+ * fetch their rows (train/fetch.h), and an inference from disk evaluates.
  */
 #ifndef GNN_TRAIN_SOURCE_H
 #define GNN_TRAIN_SOURCE_H
@@ -16,7 +19,7 @@
 struct gnn_source {
 	struct gnn_store *store;     /* borrowed */
 	struct gnn_lists *lists;
-	void             *table;     /* (V, dim) features as stored */
+	void             *table;     /* (V, dim) features as stored; NULL: past the memory */
 	enum gnn_dtype    dtype;
 	uint32_t          dim;
 	uint32_t          classes;   /* columns of the scores */

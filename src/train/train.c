@@ -52,8 +52,9 @@ static int open_run(struct run *r)
 	net.shape.channels[net.shape.layers - 1] = r->source->classes;
 	GNN_TRY(gnn_net_create(&r->net, &net));
 	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
-	GNN_TRY(gnn_evaluator_create(&r->evaluator, r->source, r->net, o->backend, o->metric,
-		o->threads));
+	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
+		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
+		.threads = o->threads, .folder = o->checkpoint}));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
 		.graph = r->source->identity};
