@@ -2,7 +2,7 @@
  * cuda/aggregate.cu - message rows combined into the states of their destinations.
  *
  *   SUM      s = s + m           with a carry row: y = m - c; t = s + y; c = (t - s) - y; s = t
- *   MAX      s = max(s, w m)         NaN wins; w of the entry where there are weights
+ *   MAX, MIN s = max(s, w m), min(s, w m)     NaN wins; w of the entry where there are weights
  *   SOFTMAX  s = fmaf(w, m, s)       w = exp(leaky(s_u + t_v) - leaky(max_u s_u + t_v)) per head
  *
  * message (rows, pitch), state (slots, pitch), entries of a group in source order. A team of lanes,
@@ -125,6 +125,12 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 	if constexpr (SOFTMAX) {
 		at_dst = a.score_dst[vertex * a.score_pitch + head];
 		most = leaky(a.score_max[vertex * a.score_pitch + head] + at_dst, a.slope);
+		if (a.score_min != nullptr) {
+			const float least = a.score_min[vertex * a.heads + head];
+			const float other = leaky(least + at_dst, a.slope);
+
+			most = other > most ? other : most;
+		}
 	}
 	for (uint64_t e = b.first[group], end = b.first[group + 1]; e < end; e += AHEAD) {
 		columns<LANE> m[AHEAD];
@@ -151,7 +157,7 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 		store<LANE>(c_row, c, inside);
 }
 
-template <int LANE>
+template <int LANE, bool LEAST>
 static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
@@ -178,7 +184,7 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 			for (int k = 0; k < LANE; k++) {
 				const float x = w[i] * m[i].v[k];
 
-				if (e + i < end && (x > s.v[k] || x != x))
+				if (e + i < end && (x != x || (LEAST ? x < s.v[k] : x > s.v[k])))
 					s.v[k] = x;
 			}
 	}
@@ -200,7 +206,9 @@ static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 		const uint64_t group = t / (blocks + extra), block = t % (blocks + extra);
 
 		if constexpr (COMBINE == GNN_COMBINE_MAX)
-			max_group<LANE>(a, group, block * team + lane);
+			max_group<LANE, false>(a, group, block * team + lane);
+		else if constexpr (COMBINE == GNN_COMBINE_MIN)
+			max_group<LANE, true>(a, group, block * team + lane);
 		else if constexpr (COMBINE == GNN_COMBINE_SUM)
 			sum_group<LANE, false, false>(a, group, block * team + lane);
 		else if (block < blocks)
@@ -238,10 +246,16 @@ static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t str
 		aggregate_kernel<LANE, GNN_COMBINE_MAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
+	case GNN_COMBINE_MIN:
+		aggregate_kernel<LANE, GNN_COMBINE_MIN>
+			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
+		break;
 	case GNN_COMBINE_SOFTMAX:
 		aggregate_kernel<LANE, GNN_COMBINE_SOFTMAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
+	default:
+		return gnn_err(GNN_EBUG, "combination %d", a->combine);
 	}
 	GNN_RET_LAUNCH("aggregate");
 	return GNN_OK;

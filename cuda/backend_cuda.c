@@ -195,7 +195,16 @@ static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
 
 static int aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 {
-	return gnn_cuda_run_aggregate(a, cuda_of(b)->device.compute);
+	struct gnn_cuda *c = cuda_of(b);
+	struct gnn_aggregate_args there = *a;
+	int rc;
+
+	if (!gnn_combine_is_pair(a->combine))
+		return gnn_cuda_run_aggregate(a, c->device.compute);
+	GNN_TRY(gnn_cuda_rows_weight(&c->rows, a->att, a->width, &there.att));
+	GNN_TRY(gnn_cuda_run_pair(&there, c->device.compute));
+out:
+	return rc;
 }
 
 static uint32_t bits_of(uint64_t count)

@@ -46,12 +46,12 @@ struct gnn_cuda_elementwise {
 	struct gnn_cuda_steps steps;
 };
 
-/* A whole row at once: DIVIDE, HEAD_MEAN, SCORES, L2NORM. */
+/* A whole row at once: DIVIDE, HEAD_MEAN, ADD, SCORES, L2NORM. */
 struct gnn_cuda_rowwise {
 	int          kind;
 	const float *from;
 	uint64_t     from_pitch, to_pitch, rows;
-	uint32_t     dim_in, dim_out, heads;
+	uint32_t     dim_in, dim_out, heads, tail;
 	float        epsilon;
 	const float *att_src, *att_dst;
 	float       *to;
@@ -92,7 +92,9 @@ int gnn_cuda_run_fill       (float *to, float value, uint64_t count, void *strea
 int gnn_cuda_run_factors    (const struct gnn_factors_args *a, void *stream);
 int gnn_cuda_run_move       (const struct gnn_move_args *a, void *stream);
 int gnn_cuda_run_panel      (const struct gnn_cuda_panel *p, void *stream);
+/* SUM, MAX, MIN and SOFTMAX; and the two of pairs, `att` on the device. */
 int gnn_cuda_run_aggregate  (const struct gnn_aggregate_args *a, void *stream);
+int gnn_cuda_run_pair       (const struct gnn_aggregate_args *a, void *stream);
 
 /* Bytes that CUB wants for `entries`; no launch. */
 int gnn_cuda_group_scratch(const struct gnn_cuda_group *g, uint64_t *bytes);

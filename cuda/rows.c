@@ -19,8 +19,7 @@ static bool is_step(const struct gnn_rowop *op)
 		op->kind == GNN_ROW_SCALE || op->kind == GNN_ROW_EMPTY;
 }
 
-/* The device copy of `count` floats of the model, made when first seen. */
-static int weight_there(struct gnn_cuda_rows *r, const float *host, uint64_t count,
+int gnn_cuda_rows_weight(struct gnn_cuda_rows *r, const float *host, uint64_t count,
 	const float **out)
 {
 	struct gnn_cuda_weight *w;
@@ -72,10 +71,10 @@ static int push_step(struct gnn_cuda_rows *r, struct walk *w, const struct gnn_r
 	*s = (struct gnn_cuda_step){.kind = (int)op->kind, .act = (int)op->act,
 		.slope = op->slope, .first = op->first, .count = op->count};
 	if (op->kind == GNN_ROW_BIAS)
-		GNN_TRY(weight_there(r, op->bias, op->dim_out, &s->a));
+		GNN_TRY(gnn_cuda_rows_weight(r, op->bias, op->dim_out, &s->a));
 	if (op->kind == GNN_ROW_AFFINE) {
-		GNN_TRY(weight_there(r, op->scale, op->dim_out, &s->a));
-		GNN_TRY(weight_there(r, op->shift, op->dim_out, &s->b));
+		GNN_TRY(gnn_cuda_rows_weight(r, op->scale, op->dim_out, &s->a));
+		GNN_TRY(gnn_cuda_rows_weight(r, op->shift, op->dim_out, &s->b));
 	}
 	if (op->kind == GNN_ROW_SCALE || op->kind == GNN_ROW_EMPTY)
 		s->a = w->a->vec[op->vector];
@@ -109,7 +108,7 @@ static int run_dense(struct gnn_cuda_rows *r, struct walk *w, const struct gnn_r
 		.dim_out = op->dim_out, .bias = op->bias};
 	int rc;
 
-	GNN_TRY(weight_there(r, op->weight, (uint64_t)op->dim_in * op->dim_out, &weight));
+	GNN_TRY(gnn_cuda_rows_weight(r, op->weight, (uint64_t)op->dim_in * op->dim_out, &weight));
 	GNN_TRY(gnn_cuda_dense_run(&r->dense, &(struct gnn_cuda_dense_args){.x = w->from,
 		.x_pitch = w->pitch, .weight = weight, .y = to, .y_pitch = to_pitch,
 		.rows = w->a->rows, .dim_in = op->dim_in, .dim_out = op->dim_out}));
@@ -127,12 +126,13 @@ static int run_rowwise(struct gnn_cuda_rows *r, struct walk *w, const struct gnn
 {
 	struct gnn_cuda_rowwise k = {.kind = (int)op->kind, .from = w->from, .from_pitch = w->pitch,
 		.to_pitch = to_pitch, .rows = w->a->rows, .dim_in = op->dim_in,
-		.dim_out = op->dim_out, .heads = op->heads, .epsilon = op->epsilon, .to = to};
+		.dim_out = op->dim_out, .heads = op->heads, .tail = op->tail,
+		.epsilon = op->epsilon, .to = to};
 	int rc;
 
 	if (op->kind == GNN_ROW_SCORES) {
-		GNN_TRY(weight_there(r, op->weight, op->dim_in, &k.att_src));
-		GNN_TRY(weight_there(r, op->bias, op->dim_in, &k.att_dst));
+		GNN_TRY(gnn_cuda_rows_weight(r, op->weight, op->dim_in, &k.att_src));
+		GNN_TRY(gnn_cuda_rows_weight(r, op->bias, op->dim_in, &k.att_dst));
 	}
 	GNN_TRY(gnn_cuda_run_rowwise(&k, r->device->compute));
 	w->from = to;

@@ -36,5 +36,8 @@ struct gnn_cuda_rows {
 void gnn_cuda_rows_init(struct gnn_cuda_rows *r, struct gnn_cuda_device *d);
 int  gnn_cuda_rows_run (struct gnn_cuda_rows *r, const struct gnn_rows_args *a);
 void gnn_cuda_rows_fini(struct gnn_cuda_rows *r);
+/* The device copy of `count` floats of the model, made when first seen. */
+int  gnn_cuda_rows_weight(struct gnn_cuda_rows *r, const float *host, uint64_t count,
+	const float **out);
 
 #endif

@@ -2,8 +2,9 @@
  * cuda/rowwise.cu - row operations that need the whole row: ends of softmax, head means, scores,
  * norms.
  *
- *   DIVIDE     y[k C + c] = x[k C + c] / (x[K C + k] + epsilon)
- *   HEAD_MEAN  y[c] = (sum over k of x[k C + c]) / K
+ *   DIVIDE     y[k C + c] = x[k C + c] / (x[K C + k] + epsilon), the tail as it is
+ *   HEAD_MEAN  y[c] = (sum over k of x[k C + c]) / K, the tail as it is
+ *   ADD        y[c] = x[c] + x[dim_out + c]
  *   SCORES     y[k] = z_k . att_src_k,  y[K + k] = z_k . att_dst_k
  *   L2NORM     y = x / max(|x|_2, epsilon)
  *
@@ -33,28 +34,43 @@ static __device__ __forceinline__ float warp_dot(const float *x, const float *w,
 
 static __global__ void divide_kernel(gnn_cuda_rowwise r)
 {
-	const uint32_t channels = r.dim_out / r.heads;
+	const uint32_t width = r.dim_out - r.tail, channels = width / r.heads;
 
 	for (uint64_t i = gnn_grid_first(); i < r.rows * r.dim_out; i += gnn_grid_stride()) {
 		const uint64_t row = i / r.dim_out;
 		const uint32_t j = (uint32_t)(i % r.dim_out);
 		const float *x = r.from + row * r.from_pitch;
 
-		r.to[row * r.to_pitch + j] = x[j] / (x[r.dim_out + j / channels] + r.epsilon);
+		r.to[row * r.to_pitch + j] = j < width
+			? x[j] / (x[width + j / channels] + r.epsilon) : x[j + r.heads];
 	}
 }
 
 static __global__ void head_mean_kernel(gnn_cuda_rowwise r)
 {
+	const uint32_t channels = r.dim_out - r.tail;
+
 	for (uint64_t i = gnn_grid_first(); i < r.rows * r.dim_out; i += gnn_grid_stride()) {
 		const uint64_t row = i / r.dim_out;
 		const uint32_t j = (uint32_t)(i % r.dim_out);
 		const float *x = r.from + row * r.from_pitch;
 		float sum = x[j];
 
-		for (uint32_t k = 1; k < r.heads; k++)
-			sum += x[k * r.dim_out + j];
-		r.to[row * r.to_pitch + j] = sum / (float)r.heads;
+		for (uint32_t k = 1; k < r.heads && j < channels; k++)
+			sum += x[k * channels + j];
+		r.to[row * r.to_pitch + j] = j < channels ? sum / (float)r.heads
+			: x[r.heads * channels + j - channels];
+	}
+}
+
+static __global__ void add_kernel(gnn_cuda_rowwise r)
+{
+	for (uint64_t i = gnn_grid_first(); i < r.rows * r.dim_out; i += gnn_grid_stride()) {
+		const uint64_t row = i / r.dim_out;
+		const uint32_t j = (uint32_t)(i % r.dim_out);
+		const float *x = r.from + row * r.from_pitch;
+
+		r.to[row * r.to_pitch + j] = x[j] + x[r.dim_out + j];
 	}
 }
 
@@ -106,6 +122,10 @@ extern "C" int gnn_cuda_run_rowwise(const struct gnn_cuda_rowwise *r, void *stre
 		break;
 	case GNN_ROW_HEAD_MEAN:
 		head_mean_kernel<<<gnn_grid(r->rows * r->dim_out, GNN_BLOCK_THREADS),
+			GNN_BLOCK_THREADS, 0, s>>>(*r);
+		break;
+	case GNN_ROW_ADD:
+		add_kernel<<<gnn_grid(r->rows * r->dim_out, GNN_BLOCK_THREADS),
 			GNN_BLOCK_THREADS, 0, s>>>(*r);
 		break;
 	case GNN_ROW_SCORES:

@@ -26,7 +26,7 @@ static int check_dense(const struct gnn_infer_opts *o)
 
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->finish};
+		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish};
 
 		for (uint32_t p = 0; p < GNN_COUNT_OF(programs); p++)
 			for (uint32_t i = 0; i < programs[p]->count; i++)
@@ -224,7 +224,7 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 	GNN_TRY(gnn_layer_run_init(&r->layer, &(struct gnn_layer_run_opts){
 		.backend = r->o->backend, .conv = gnn_model_conv(r->o->model, l),
 		.degrees = r->degrees, .chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
-		.carry_rows = lp->carry_rows,
+		.carry_rows = lp->carry_rows, .targets = lp->targets,
 		.rows_max = gnn_max_u64(lp->chunk_rows, r->plan.finish_rows)}));
 	GNN_TRY(open_kept(r, &r->messages, gnn_plan_messages(&r->plan, l, r->o), l, "messages"));
 	GNN_TRY(open_kept(r, &r->output[l], gnn_plan_output(&r->plan, l, r->o), l, "out"));
@@ -292,7 +292,7 @@ static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
 	gnn_metrics_end(line);
 }
 
-/* STREAM and SEAL of each shard; GAT's first pass has nothing to seal. */
+/* STREAM and SEAL of each shard; the first passes of a softmax have nothing to seal. */
 static int run_passes(struct gnn_run *r, uint32_t l)
 {
 	uint32_t passes = gnn_plan_passes(&r->plan, l, r->layer.o.conv);

@@ -32,22 +32,48 @@ static int fill_factors(struct gnn_backend *b, const struct gnn_conv *c,
 	return rc;
 }
 
+static int alloc_filled(struct gnn_backend *b, float **out, uint64_t count, float value)
+{
+	int rc;
+
+	GNN_TRY(alloc_floats(b, out, count));
+	GNN_TRY(b->ops->fill(b, *out, value, count));
+out:
+	return rc;
+}
+
+/* Scores that fall with s somewhere have their maximum at one end or the other. */
+static int alloc_scores(struct gnn_layer_run *r)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	uint64_t v = r->o.degrees->vertices;
+	uint32_t width = gnn_conv_score_width(c);
+	int rc;
+
+	if (c->combine == GNN_COMBINE_SOFTMAX && c->slope < 0) {
+		width -= c->heads;
+		GNN_TRY(alloc_filled(b, &r->least, v * c->heads, INFINITY));
+	}
+	GNN_TRY(alloc_filled(b, &r->scores, v * width, -INFINITY));
+	if (r->o.targets)
+		GNN_TRY(alloc_floats(b, &r->targets, v * c->width));
+out:
+	return rc;
+}
+
 int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts *o)
 {
 	const struct gnn_conv *c = o->conv;
 	struct gnn_backend *b = o->backend;
-	uint64_t scores = o->degrees->vertices * 3 * c->heads;
 	int rc;
 
 	*r = (struct gnn_layer_run){.o = *o};
-	gnn_rowprog_init(&r->identity, c->dim_in);
 	GNN_TRY(alloc_floats(b, &r->state, o->state_rows * c->state_width));
 	if (o->carry_rows > 0)
 		GNN_TRY(alloc_floats(b, &r->carry, o->carry_rows * c->state_width));
-	if (gnn_layer_run_needs_scores(r)) {
-		GNN_TRY(alloc_floats(b, &r->scores, scores));
-		GNN_TRY(b->ops->fill(b, r->scores, -INFINITY, scores));
-	}
+	if (gnn_combine_is_softmax(c->combine))
+		GNN_TRY(alloc_scores(r));
 	GNN_TRY(alloc_floats(b, &r->message, o->chunk_rows * c->message.dim_out));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		GNN_TRY(alloc_floats(b, &r->vec[k], o->rows_max));
@@ -67,14 +93,11 @@ void gnn_layer_run_fini(struct gnn_layer_run *r)
 	b->ops->free(b, r->state);
 	b->ops->free(b, r->carry);
 	b->ops->free(b, r->scores);
+	b->ops->free(b, r->least);
+	b->ops->free(b, r->targets);
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		b->ops->free(b, r->vec[k]);
 	*r = (struct gnn_layer_run){0};
-}
-
-bool gnn_layer_run_needs_scores(const struct gnn_layer_run *r)
-{
-	return r->o.conv->combine == GNN_COMBINE_SOFTMAX;
 }
 
 int gnn_layer_run_begin(struct gnn_layer_run *r, const struct gnn_range *to)
@@ -105,7 +128,7 @@ static int stage_rows(struct gnn_layer_run *r, enum gnn_stage_kind kind,
 		count * gnn_rows_row_bytes(rows), out);
 }
 
-/* h of the chunk's vertices that are in the range, beside their sums. */
+/* What is kept of h of the chunk's vertices that are in the range, beside their sums. */
 static int keep_own(struct gnn_layer_run *r, const struct gnn_work *w, const struct gnn_rows *rows,
 	const void *h)
 {
@@ -116,14 +139,14 @@ static int keep_own(struct gnn_layer_run *r, const struct gnn_work *w, const str
 
 	if (h == NULL || first >= end)
 		return GNN_OK;
-	return b->ops->rows(b, &(struct gnn_rows_args){.prog = &r->identity,
+	return b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->keep,
 		.from = (const char *)h + (first - w->first_row) * gnn_rows_row_bytes(rows),
 		.from_dtype = rows->dtype, .from_pitch = rows->width,
-		.to = r->state + (first - r->to.first) * c->state_width + c->width,
+		.to = r->state + (first - r->to.first + 1) * c->state_width - c->keep.dim_out,
 		.to_pitch = c->state_width, .rows = end - first});
 }
 
-/* [ m | o ] = message(h) on the chunk's panels; h also beside the state where the conv keeps it. */
+/* [ m | o ] = message(h) on the chunk's panels, and what the conv keeps of h. */
 static int transform(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
@@ -140,7 +163,7 @@ static int transform(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->message, .from = h,
 		.from_dtype = pass->rows.dtype, .from_pitch = c->dim_in, .to = to,
 		.to_pitch = c->message.dim_out, .rows = w->rows, .vec = {r->vec[0], r->vec[1]}}));
-	if (c->own == GNN_OWN_KEEP && pass->kind == GNN_PASS_COMBINE)
+	if (pass->keeps_own)
 		GNN_TRY(keep_own(r, w, &pass->rows, h));
 	r->rows = to;
 	r->rows_pitch = c->message.dim_out;
@@ -164,7 +187,7 @@ static int take_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	r->own = r->rows;
 	r->own_pitch = r->rows_pitch;
 	GNN_TRY(stage_rows(r, GNN_STAGE_OWN, &pass->own, w->own_data, w->rows, &there));
-	if (c->own == GNN_OWN_KEEP)
+	if (pass->keeps_own)
 		GNN_TRY(keep_own(r, w, &pass->own, there));
 	if (c->own == GNN_OWN_ROW && pass->own.kind == GNN_ROWS_NONE) {
 		r->own = r->rows + c->width;
@@ -228,12 +251,68 @@ static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 			.rows = w->rows}));
 	a.batch.carry = NULL;
 	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
+	if (r->least == NULL)
+		goto out;
+	a.combine = GNN_COMBINE_MIN;
+	a.state = r->least;
+	a.state_pitch = c->heads;
+	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
 out:
 	return rc;
 }
 
-static int absorb_messages(struct gnn_layer_run *r, const struct gnn_work *w,
+/* Columns of a message row where the row of a target begins: its own, or the message itself. */
+static uint32_t target_column(const struct gnn_conv *c)
+{
+	return c->message.dim_out > c->width ? c->width : 0;
+}
+
+/* Rows of targets where later passes find them; nothing to do where all message rows stay. */
+static int absorb_rows(struct gnn_layer_run *r, const struct gnn_work *w)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	uint64_t row_bytes = c->width * sizeof(float);
+
+	if (!w->first || r->targets == NULL)
+		return GNN_OK;
+	return b->ops->copy(b, r->targets + w->first_row * c->width, row_bytes,
+		r->rows + target_column(c), r->rows_pitch * sizeof(float), row_bytes, w->rows);
+}
+
+/* What the scores of pairs are taken from. */
+static void set_pairs(const struct gnn_layer_run *r, const struct gnn_pass *pass,
+	struct gnn_aggregate_args *a)
+{
+	const struct gnn_conv *c = r->o.conv;
+
+	a->heads = c->heads;
+	a->slope = c->slope;
+	a->att = c->att;
+	a->target_pitch = r->targets != NULL ? c->width : pass->rows.width;
+	a->target = r->targets != NULL ? r->targets : pass->rows.memory + target_column(c);
+	a->target += pass->to.first * a->target_pitch;
+	a->score_max = r->scores + pass->to.first * c->heads;
+	a->score_pitch = c->heads;
+}
+
+/* The maximum of the scores over the messages of each destination. */
+static int absorb_pair_scores(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_edge_batch *batch)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_PAIR_MAX, .batch = *batch,
+		.width = c->width, .message = r->rows, .message_pitch = r->rows_pitch,
+		.own = r->own, .own_pitch = r->own_pitch, .own_factor = 1.0f,
+		.state = r->scores, .state_pitch = c->heads};
+
+	set_pairs(r, pass, &a);
+	a.batch.carry = NULL;
+	return r->o.backend->ops->aggregate(r->o.backend, &a);
+}
+
+static int absorb_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w, const struct gnn_edge_batch *batch)
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_aggregate_args a = {.combine = c->combine, .batch = *batch, .width = c->width,
@@ -252,7 +331,11 @@ static int absorb_messages(struct gnn_layer_run *r, const struct gnn_work *w,
 		first = r->scores + r->to.first * a.score_pitch;
 		a.score_dst = first + c->heads;
 		a.score_max = first + 2 * c->heads;
+		if (r->least != NULL)
+			a.score_min = r->least + r->to.first * c->heads;
 	}
+	if (c->combine == GNN_COMBINE_PAIR_SOFTMAX)
+		set_pairs(r, pass, &a);
 	if (r->carry == NULL)
 		a.batch.carry = NULL;
 	r->messages += batch->entry_count;
@@ -262,14 +345,17 @@ static int absorb_messages(struct gnn_layer_run *r, const struct gnn_work *w,
 int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
+	bool pairs = r->o.conv->combine == GNN_COMBINE_PAIR_SOFTMAX;
 	struct gnn_edge_batch batch;
 	int rc = GNN_OK;
 
 	if (w->first)
 		GNN_TRY(pass->transform ? transform(r, pass, w) : take_messages(r, pass, w));
+	if (pass->kind == GNN_PASS_ROWS)
+		return absorb_rows(r, w);
 	GNN_TRY(group(r, w, &batch));
-	GNN_TRY(pass->kind == GNN_PASS_SCORES ? absorb_scores(r, w, &batch) :
-		absorb_messages(r, w, &batch));
+	GNN_TRY(pass->kind == GNN_PASS_COMBINE ? absorb_messages(r, pass, w, &batch) :
+		pairs ? absorb_pair_scores(r, pass, &batch) : absorb_scores(r, w, &batch));
 out:
 	return rc;
 }

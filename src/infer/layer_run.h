@@ -17,18 +17,19 @@
 #include "layer/conv.h"
 
 /*
- * One reading of the graph. SOFTMAX wants the maximum of the scores of every vertex before it can
- * combine; SUM and MAX only combine.
+ * One reading of the graph. A softmax wants the maximum of the scores of every vertex before it can
+ * combine, and scores of pairs the rows of every vertex before that; SUM and MAX only combine.
  */
-enum gnn_pass_kind { GNN_PASS_SCORES, GNN_PASS_COMBINE };
+enum gnn_pass_kind { GNN_PASS_ROWS, GNN_PASS_SCORES, GNN_PASS_COMBINE };
 
 struct gnn_pass {
 	enum gnn_pass_kind kind;
-	struct gnn_range   to;        /* COMBINE: the states in memory; SCORES: every vertex */
+	struct gnn_range   to;        /* COMBINE: the states in memory; else every vertex */
 	bool               transform; /* the rows are h; else they are message rows already */
 	struct gnn_rows    rows;
 	float             *keep;      /* NULL, or where all message rows (V, width) are wanted */
-	struct gnn_rows    own;       /* OWN_ROW: the own columns, OWN_KEEP: h; NONE: in `rows` */
+	bool               keeps_own; /* what the conv keeps of h goes beside the states */
+	struct gnn_rows    own;       /* OWN_ROW: the own columns, keeps_own: h; NONE: in `rows` */
 };
 
 struct gnn_layer_run_opts {
@@ -39,6 +40,7 @@ struct gnn_layer_run_opts {
 	uint64_t state_rows; /* of the largest range, padded to whole panels */
 	uint64_t carry_rows; /* hubs of the range with most, 0: no carry at all */
 	uint64_t rows_max;   /* of a chunk or a finished block */
+	bool     targets;    /* scores of pairs: no message rows of all vertices are in memory */
 };
 
 struct gnn_layer_run {
@@ -51,11 +53,13 @@ struct gnn_layer_run {
 	uint64_t         own_pitch;
 	float           *state;   /* (state_rows, state_width) */
 	float           *carry;   /* (carry_rows, state_width) */
-	float           *scores;  /* SOFTMAX: (V, 3 heads): s, t, maximum of s */
+	float           *scores;  /* SOFTMAX: (V, 3 heads): s, t, maximum of s; of pairs:
+	                             (V, heads): maximum of the scores */
+	float           *least;   /* SOFTMAX, slope < 0: (V, heads) minimum of s */
+	float           *targets; /* scores of pairs: (V, width), or NULL */
 	float           *vec[GNN_ROW_VECTORS]; /* factors of the rows at hand */
 	const void      *offsets_there; /* of the chunk, as staged */
 	uint64_t         messages; /* entries absorbed, own rows included */
-	struct gnn_rowprog identity;
 };
 
 GNN_BEGIN_DECLS
@@ -63,7 +67,6 @@ GNN_BEGIN_DECLS
 int  gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts *o);
 void gnn_layer_run_fini(struct gnn_layer_run *r); /* all zero is fine */
 
-bool gnn_layer_run_needs_scores(const struct gnn_layer_run *r);
 int  gnn_layer_run_begin (struct gnn_layer_run *r, const struct gnn_range *to); /* empty states */
 int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w);

@@ -38,31 +38,40 @@ static struct gnn_rows rows_beside(struct gnn_rows rows, const struct gnn_range 
 	return rows;
 }
 
-/* What own entries read when `k` gives message rows. */
+/* What own rows are read from when `k` gives message rows. */
 static struct gnn_rows own_rows(const struct gnn_run *r, uint32_t l, const struct gnn_kept *k,
-	const struct gnn_range *to)
+	const struct gnn_pass *pass)
 {
+	const struct gnn_range *to = &pass->to;
 	uint64_t chunk_rows = r->plan.layer[l].chunk_rows;
 	const struct gnn_conv *c = r->layer.o.conv;
 
-	if (c->own == GNN_OWN_KEEP)
+	if (pass->keeps_own)
 		return rows_beside(input_rows(r), to, chunk_rows);
 	if (c->own == GNN_OWN_ROW)
 		return gnn_kept_own(k, to->first, to->first + to->count, chunk_rows);
 	return (struct gnn_rows){.kind = GNN_ROWS_NONE};
 }
 
+/* States of one shard stand from the first pass on: its rows, which come once, are kept then. */
+static bool begins_states(const struct gnn_run *r, uint32_t l, const struct gnn_pass *pass,
+	uint32_t index)
+{
+	return r->plan.layer[l].shards == 1 ? index == 0 : pass->kind == GNN_PASS_COMBINE;
+}
+
 static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struct gnn_pass *pass)
 {
 	const struct gnn_layer_plan *lp = &r->plan.layer[l];
-	bool scores = gnn_layer_run_needs_scores(&r->layer);
 	const struct gnn_kept *k = lp->input_message ? r->input : r->messages;
+	uint32_t shard;
 
-	*pass = (struct gnn_pass){.kind = scores && index == 0 ? GNN_PASS_SCORES :
-		GNN_PASS_COMBINE, .to = {.count = r->degrees->vertices}};
+	*pass = (struct gnn_pass){.to = {.count = r->degrees->vertices},
+		.kind = gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard)};
 	if (pass->kind == GNN_PASS_COMBINE)
-		pass->to = gnn_plan_range(&r->plan, l, index - (scores ? 1 : 0),
-			r->o->backend->ops->panel_rows, r->degrees);
+		pass->to = gnn_plan_range(&r->plan, l, shard, r->o->backend->ops->panel_rows,
+			r->degrees);
+	pass->keeps_own = r->layer.o.conv->keep.dim_out > 0 && begins_states(r, l, pass, index);
 	pass->transform = !lp->input_message && (index == 0 || r->messages == NULL);
 	if (pass->transform) {
 		pass->rows = input_rows(r);
@@ -71,7 +80,7 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 	}
 	pass->rows = gnn_kept_rows(k);
 	if (pass->kind == GNN_PASS_COMBINE)
-		pass->own = own_rows(r, l, k, &pass->to);
+		pass->own = own_rows(r, l, k, pass);
 }
 
 /* --- absorbing --- */
@@ -155,7 +164,7 @@ int gnn_run_pass(struct gnn_run *r, uint32_t l, uint32_t index)
 	int rc = GNN_OK;
 
 	make_pass(r, l, index, &pass);
-	if (pass.kind == GNN_PASS_COMBINE)
+	if (begins_states(r, l, &pass, index))
 		GNN_TRY(gnn_layer_run_begin(&r->layer, &pass.to));
 	GNN_TRY(stream(r, l, &pass));
 	if (r->messages != NULL && !r->messages->finished)

@@ -34,7 +34,21 @@ struct gnn_range gnn_plan_range(const struct gnn_plan *p, uint32_t layer, uint32
 
 uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c)
 {
-	return p->layer[layer].shards + (c->combine == GNN_COMBINE_SOFTMAX ? 1 : 0);
+	const struct gnn_layer_plan *lp = &p->layer[layer];
+	bool rows = c->combine == GNN_COMBINE_PAIR_SOFTMAX && !lp->input_message;
+
+	return lp->shards + (gnn_combine_is_softmax(c->combine) ? 1 : 0) + (rows ? 1 : 0);
+}
+
+enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_conv *c, uint32_t index, uint32_t *shard)
+{
+	uint32_t before = gnn_plan_passes(p, layer, c) - p->layer[layer].shards;
+
+	*shard = index < before ? 0 : index - before;
+	if (index >= before)
+		return GNN_PASS_COMBINE;
+	return index + 1 == before ? GNN_PASS_SCORES : GNN_PASS_ROWS;
 }
 
 bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,

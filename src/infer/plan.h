@@ -12,7 +12,8 @@
  *              message rows that are narrower than the layer's input are kept in scratch for the
  *              later passes, and so are the inputs of later layers and the result
  *
- * Between layers the narrower of h and the next layer's message rows is kept.
+ * Between layers the narrower of h and the next layer's message rows is kept. Scores of pairs
+ * take the rows of all targets, which stand in memory in either plan.
  */
 #ifndef GNN_INFER_PLAN_H
 #define GNN_INFER_PLAN_H
@@ -25,6 +26,7 @@ struct gnn_layer_plan {
 	enum gnn_rows_kind input;    /* STORE, MEMORY or FILE */
 	enum gnn_rows_kind messages; /* kept for later passes; NONE: made again, or the input */
 	bool     input_message;      /* the input already is message rows */
+	bool     targets;            /* scores of pairs: rows of all targets stand in memory */
 	uint32_t input_width;        /* floats, or items of the store */
 	uint32_t input_own;          /* of them own columns behind the message */
 	uint32_t shards;
@@ -60,6 +62,9 @@ GNN_BEGIN_DECLS
 const char *gnn_plan_name(enum gnn_plan_kind kind);
 uint64_t gnn_plan_panels(const struct gnn_infer_opts *o); /* of dense rows in the graph */
 uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c);
+/* What pass `index` does; *shard is that of COMBINE. */
+enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_conv *c, uint32_t index, uint32_t *shard);
 struct gnn_range gnn_plan_range(const struct gnn_plan *p, uint32_t layer, uint32_t shard,
 	uint32_t panel_rows, const struct gnn_degrees *d);
 /* Of a layer's input, of its kept message rows, and of rows for the result. */

@@ -82,7 +82,7 @@ static uint64_t feed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 	if (lp->messages != GNN_ROWS_FILE)
 		return bytes;
 	later.rows = (struct gnn_rows){.kind = GNN_ROWS_FILE, .width = c->width};
-	if (c->own == GNN_OWN_KEEP)
+	if (c->keep.dim_out > 0)
 		later.own = rows_of(p, l, o);
 	else if (c->own == GNN_OWN_ROW)
 		later.own = (struct gnn_rows){.kind = GNN_ROWS_FILE,
@@ -131,7 +131,7 @@ static uint64_t program_bytes(const struct gnn_plan *p, const struct gnn_infer_o
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->finish};
+		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish};
 
 		for (uint32_t k = 0; k < GNN_COUNT_OF(programs); k++)
 			widest = gnn_max_u64(widest, gnn_rowprog_width(programs[k]));
@@ -163,8 +163,8 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 
 	lp->state_bytes = lp->state_rows * c->state_width * sizeof(float);
 	lp->carry_bytes = lp->carry_rows * c->state_width * sizeof(float);
-	lp->score_bytes = c->combine == GNN_COMBINE_SOFTMAX ?
-		o->store->vertices * 3 * c->heads * sizeof(float) : 0;
+	lp->score_bytes = o->store->vertices * sizeof(float) *
+		(gnn_conv_score_width(c) + (lp->targets ? (uint64_t)c->width : 0));
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
 	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES;

@@ -48,7 +48,7 @@ static uint64_t carry_rows_of(const struct gnn_plan *p, uint32_t l, const struct
 	uint32_t panel_rows = o->backend->ops->panel_rows, shards = p->layer[l].shards;
 	uint64_t most = 0;
 
-	if (gnn_model_conv(o->model, l)->combine == GNN_COMBINE_MAX)
+	if (!gnn_combine_is_sum(gnn_model_conv(o->model, l)->combine))
 		return 0;
 	if (d == NULL)
 		return gnn_min_u64(p->layer[l].state_rows, o->store->edges / GNN_HUB_DEGREE);
@@ -71,7 +71,7 @@ static bool is_worth_keeping(const struct gnn_layer_plan *lp, const struct gnn_c
 	uint64_t message = c->width * sizeof(float);
 	uint64_t own = (c->message.dim_out - c->width) * sizeof(float);
 	uint64_t kept = message + 2 * own + later * message +
-		(c->own == GNN_OWN_KEEP ? input_bytes : 0);
+		(c->keep.dim_out > 0 ? input_bytes : 0);
 
 	return kept < later * input_bytes;
 }
@@ -79,10 +79,10 @@ static bool is_worth_keeping(const struct gnn_layer_plan *lp, const struct gnn_c
 static enum gnn_rows_kind messages_of(const struct gnn_plan *p, const struct gnn_layer_plan *lp,
 	const struct gnn_conv *c, uint64_t input_bytes)
 {
-	if (lp->input_message)
+	if (lp->input_message || lp->targets)
 		return GNN_ROWS_NONE;
 	if (p->kind == GNN_PLAN_RESIDENT)
-		return c->combine == GNN_COMBINE_SOFTMAX ? GNN_ROWS_MEMORY : GNN_ROWS_NONE;
+		return gnn_combine_is_softmax(c->combine) ? GNN_ROWS_MEMORY : GNN_ROWS_NONE;
 	return is_worth_keeping(lp, c, input_bytes) ? GNN_ROWS_FILE : GNN_ROWS_NONE;
 }
 
@@ -95,15 +95,17 @@ static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts 
 	struct gnn_layer_plan *lp = &p->layer[l];
 	uint64_t row_bytes;
 
-	*lp = (struct gnn_layer_plan){.shards = shards};
+	*lp = (struct gnn_layer_plan){.shards = shards,
+		.targets = c->combine == GNN_COMBINE_PAIR_SOFTMAX &&
+			p->kind == GNN_PLAN_PARTITIONED};
 	if (l == 0) {
 		lp->input = GNN_ROWS_STORE;
 		lp->input_width = (uint32_t)features->cols;
 		row_bytes = features->cols * gnn_dtype_bytes(features->dtype);
 	} else {
 		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY : GNN_ROWS_FILE;
-		lp->input_message = c->own != GNN_OWN_KEEP &&
-			(c->combine == GNN_COMBINE_SOFTMAX || c->message.dim_out < c->dim_in);
+		lp->input_message = c->keep.dim_out == 0 && !lp->targets &&
+			(gnn_combine_is_softmax(c->combine) || c->message.dim_out < c->dim_in);
 		lp->input_width = lp->input_message ? c->message.dim_out : c->dim_in;
 		lp->input_own = lp->input_message ? c->message.dim_out - c->width : 0;
 		row_bytes = lp->input_width * sizeof(float);

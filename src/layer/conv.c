@@ -34,6 +34,14 @@ float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t degree,
 	return gnn_norm_value(norm, (double)deg);
 }
 
+/* SOFTMAX: both scalars and the maximum, for scores that may fall the minimum too. */
+uint32_t gnn_conv_score_width(const struct gnn_conv *c)
+{
+	if (c->combine == GNN_COMBINE_SOFTMAX)
+		return (c->slope < 0 ? 4 : 3) * c->heads;
+	return c->combine == GNN_COMBINE_PAIR_SOFTMAX ? c->heads : 0;
+}
+
 bool gnn_conv_needs_out_degrees(const struct gnn_conv *c)
 {
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)

@@ -10,7 +10,7 @@
  * For every vertex v, over its listed in-edges u -> v after the loop rule:
  *
  *   [ m_u | o_u ] = message(h_u), vectors message_vec      columns [0, width) and the rest
- *   s_v = combine over u of m_u, and of v's own row by `own`
+ *   s_v = combine over u of m_u, and of v's own row by `own`; behind it k_v = keep(h_v), if any
  *   h'_v = finish(s_v), vectors finish_vec
  *
  * deg(v) below is the listed in-degree, less listed self-loops if drop_loops, plus 1 if own_counts.
@@ -24,7 +24,6 @@ enum gnn_own {
 	GNN_OWN_NONE,
 	GNN_OWN_MESSAGE, /* own_factor times m_v joins the combination (SOFTMAX: as a message) */
 	GNN_OWN_ROW,     /* o_v, the columns of message() past width, is added to the sum */
-	GNN_OWN_KEEP,    /* h_v stands beside the sum: state columns [width, width + dim_in) */
 };
 
 /* Whether weights act before or after the combination, where the layer has the choice. */
@@ -36,8 +35,8 @@ struct gnn_conv {
 	const char        *arch;
 	uint32_t           dim_in, dim_out;
 	enum gnn_combine   combine;
-	uint32_t           width;       /* message columns combined; SOFTMAX: heads x channels */
-	uint32_t           state_width; /* + heads for SOFTMAX, + dim_in for OWN_KEEP */
+	uint32_t           width;       /* message columns combined; softmax: heads x channels */
+	uint32_t           state_width; /* + heads for softmax, + what is kept */
 	bool               drop_loops;  /* listed self-loops are no messages */
 	bool               own_counts;  /* the own row counts in deg */
 	bool               edge_weights; /* a message is scaled by the weight of its edge, if any */
@@ -46,10 +45,13 @@ struct gnn_conv {
 	float              own_factor;
 	struct gnn_rowprog message;
 	enum gnn_norm      message_vec[GNN_ROW_VECTORS];
+	struct gnn_rowprog keep;        /* no vectors; 0 columns: nothing is kept */
 	struct gnn_rowprog finish;
 	enum gnn_norm      finish_vec[GNN_ROW_VECTORS];
-	uint32_t           heads;       /* SOFTMAX */
+	uint32_t           heads;       /* softmax */
 	float              slope;
+	const float       *att;         /* PAIR_SOFTMAX: (heads, channels); o_v is the target row,
+	                                   or m_v where message() gives no more */
 	struct gnn_rowprog scores;      /* SOFTMAX: z -> [s | t], 2 x heads wide */
 	bool               transform_first;
 	float             *block[GNN_CONV_BLOCKS_MAX]; /* owned derived weights */
@@ -65,6 +67,9 @@ void gnn_conv_fini (struct gnn_conv *c);
 /* The factor of one vertex, from its listed in-degree, or out-degree where the norm takes it. */
 float gnn_norm_of(enum gnn_norm norm, const struct gnn_conv *c, uint64_t degree,
 	uint64_t self_loops);
+
+/* Floats of scores that a softmax keeps of every vertex; 0 without one. */
+uint32_t gnn_conv_score_width(const struct gnn_conv *c);
 
 /* Whether a factor of its rows takes out-degrees. */
 bool gnn_conv_needs_out_degrees(const struct gnn_conv *c);

@@ -17,12 +17,8 @@ static const char *order_name(const struct gnn_conv *c)
 
 static const char *combine_name(const struct gnn_conv *c)
 {
-	static const char *const names[] = {
-		[GNN_COMBINE_SUM] = "sum", [GNN_COMBINE_MAX] = "max",
-		[GNN_COMBINE_SOFTMAX] = "softmax",
-	};
-
-	return names[c->combine];
+	return gnn_combine_is_softmax(c->combine) ? "softmax" :
+		c->combine == GNN_COMBINE_MAX ? "max" : "sum";
 }
 
 static const char *before_meaning(const struct gnn_weight *w)

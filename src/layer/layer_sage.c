@@ -183,9 +183,9 @@ static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
 	int rc;
 
 	if (s->w_r != NULL)
-		c->own = GNN_OWN_KEEP;
+		gnn_rowprog_init(&c->keep, c->dim_in);
 	c->width = s->width;
-	c->state_width = c->width + (s->w_r != NULL ? c->dim_in : 0);
+	c->state_width = c->width + c->keep.dim_out;
 	gnn_rowprog_init(&c->message, c->dim_in);
 	if (s->project != NULL) {
 		GNN_TRY(gnn_rowprog_dense(&c->message, s->project, s->project_bias, s->width));

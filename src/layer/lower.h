@@ -35,6 +35,7 @@ int gnn_lower_gcn_dgl(struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_gin (struct gnn_conv *c, const struct gnn_lowering *l);
 int gnn_lower_gat (struct gnn_conv *c, const struct gnn_lowering *l);
+int gnn_lower_gatv2(struct gnn_conv *c, const struct gnn_lowering *l);
 
 /* The tensor of a role, or NULL. */
 const struct gnn_weight *gnn_lower_find(const struct gnn_lowering *l, enum gnn_role role,

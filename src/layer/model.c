@@ -106,6 +106,7 @@ static int resolve_settings(struct gnn_model *m)
 	GNN_TRY(gnn_settings_finish(&m->set, m->variant->arch, m->variant->library));
 	GNN_TRY(check_list(m, GNN_SET_HEADS));
 	GNN_TRY(check_list(m, GNN_SET_CONCAT));
+	GNN_TRY(check_list(m, GNN_SET_RESIDUAL));
 out:
 	return rc;
 }
@@ -158,7 +159,9 @@ out:
 static void note_heads(struct gnn_model *m)
 {
 	char heads[GNN_SETTING_TEXT_MAX] = "", concat[GNN_SETTING_TEXT_MAX] = "";
-	enum gnn_setting_source source = GNN_TOLD_KEYS;
+	char residual[GNN_SETTING_TEXT_MAX] = "";
+	bool dgl = m->variant->library == GNN_LIBRARY_DGL;
+	enum gnn_setting_source source = dgl ? GNN_TOLD_DEFAULT : GNN_TOLD_KEYS;
 	size_t used = 0;
 
 	for (uint32_t l = 0; l < m->layers; l++) {
@@ -172,7 +175,8 @@ static void note_heads(struct gnn_model *m)
 		/* With one head the two are the same: what holds by default is shown. */
 		whole = c->heads > 1 ? c->dim_out == c->width : l + 1 < m->layers;
 		concat[2 * l] = whole ? '1' : '0';
-		concat[2 * l + 1] = l + 1 < m->layers ? ',' : '\0';
+		residual[2 * l] = c->keep.dim_out > 0 ? '1' : '0';
+		concat[2 * l + 1] = residual[2 * l + 1] = l + 1 < m->layers ? ',' : '\0';
 		if (used < sizeof(heads))
 			used += (size_t)snprintf(heads + used, sizeof(heads) - used, "%s%u",
 				l > 0 ? "," : "", c->heads);
@@ -180,6 +184,8 @@ static void note_heads(struct gnn_model *m)
 	if (used < sizeof(heads))
 		gnn_settings_offer(&m->set, GNN_SET_HEADS, heads, GNN_TOLD_KEYS);
 	gnn_settings_offer(&m->set, GNN_SET_CONCAT, concat, source);
+	gnn_settings_offer(&m->set, GNN_SET_RESIDUAL, residual,
+		dgl ? GNN_TOLD_DEFAULT : GNN_TOLD_KEYS);
 }
 
 static int build(struct gnn_model *m, const struct gnn_model_opts *o)
@@ -201,7 +207,7 @@ static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 	GNN_NEW_ARRAY(m->conv, m->layers, GNN_MEM_MODEL);
 	for (uint32_t l = 0; l < m->layers; l++)
 		GNN_TRY(lower_layer(m, l));
-	if (m->variant->arch == GNN_ARCH_GAT)
+	if (m->variant->arch == GNN_ARCH_GAT || m->variant->arch == GNN_ARCH_GATV2)
 		note_heads(m);
 out:
 	return rc;

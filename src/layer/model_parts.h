@@ -24,7 +24,7 @@ struct gnn_variant {
 	uint64_t         one_of; /* of what it has one or more of; 0: nothing */
 	const char      *aggregator;      /* that the keys say; NULL: the layer has no choice */
 	bool             free_aggregator; /* they do not: another may be told */
-	gnn_lower_fn     lower;           /* NULL: known, but not to be computed here */
+	gnn_lower_fn     lower;
 };
 
 struct gnn_model {

@@ -10,6 +10,7 @@ enum kind { CHOICE, COUNT, COUNTS, FLAGS, NUMBER };
 
 #define PREFIX      "gnnrun."
 #define ONLY(arch)  (1u << GNN_ARCH_##arch)
+#define ATTENTION   (ONLY(GAT) | ONLY(GATV2))
 #define EVERY       UINT32_MAX
 #define PYG         (1u << GNN_LIBRARY_PYG)
 #define DGL         (1u << GNN_LIBRARY_DGL)
@@ -37,14 +38,16 @@ static const struct row {
 		NULL},
 	[GNN_SET_FINAL_ACTIVATION] = {"gnnrun.final_activation", CHOICE, ACTIVATIONS, EVERY, EVERY,
 		"none", NULL},
-	[GNN_SET_HEADS] = {"gnnrun.heads", COUNTS, "one number a layer, 8,1", ONLY(GAT), EVERY,
+	[GNN_SET_HEADS] = {"gnnrun.heads", COUNTS, "one number a layer, 8,1", ATTENTION, EVERY,
 		NULL, NULL},
-	[GNN_SET_CONCAT] = {"gnnrun.concat", FLAGS, "0 or 1 a layer, 1,0", ONLY(GAT), EVERY, NULL,
+	[GNN_SET_CONCAT] = {"gnnrun.concat", FLAGS, "0 or 1 a layer, 1,0", ATTENTION, EVERY, NULL,
 		NULL},
-	[GNN_SET_NEGATIVE_SLOPE] = {"gnnrun.negative_slope", NUMBER, "a number", ONLY(GAT), EVERY,
+	[GNN_SET_NEGATIVE_SLOPE] = {"gnnrun.negative_slope", NUMBER, "a number", ATTENTION, EVERY,
 		"0.2", NULL},
+	[GNN_SET_RESIDUAL] = {"gnnrun.residual", FLAGS, "0 or 1 a layer, 0,1", ATTENTION, EVERY,
+		NULL, NULL},
 	[GNN_SET_SELF_LOOPS] = {"gnnrun.self_loops", CHOICE, "replace|none",
-		ONLY(GCN) | ONLY(GAT), EVERY, NULL, "none"},
+		ONLY(GCN) | ATTENTION, EVERY, NULL, "none"},
 	[GNN_SET_NORM] = {"gnnrun.norm", CHOICE, "both|right|left|none", ONLY(GCN), DGL, "both",
 		NULL},
 	[GNN_SET_AGGREGATOR] = {"gnnrun.aggregator", CHOICE, "mean|sum|max|gcn|pool",

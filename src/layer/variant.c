@@ -8,6 +8,9 @@
 #define PYG(arch) GNN_ARCH_##arch, GNN_LIBRARY_PYG
 #define DGL(arch) GNN_ARCH_##arch, GNN_LIBRARY_DGL
 
+#define ATT_PYG (BIT(ATT_SRC) | BIT(ATT_DST))
+#define ATT_DGL (BIT(ATTN_L) | BIT(ATTN_R))
+#define RES_DGL (BIT(RES_FC_WEIGHT) | BIT(RES_FC_BIAS))
 #define MLP (BIT(MLP_BIAS) | BIT(MLP_MEAN) | BIT(MLP_VAR))
 
 static const struct gnn_variant variants[] = {
@@ -34,16 +37,24 @@ static const struct gnn_variant variants[] = {
 		.lower = gnn_lower_gin},
 	{DGL(GIN), "GINConv of DGL", .need = BIT(MLP_WEIGHT) | BIT(EPS) | BIT(APPLY_FUNC),
 		.may = MLP, .lower = gnn_lower_gin},
-	{PYG(GAT), "GATConv of PyG 2.5", .need = BIT(LIN_WEIGHT) | BIT(ATT_SRC) | BIT(ATT_DST),
-		.may = BIT(BIAS), .lower = gnn_lower_gat},
-	{PYG(GAT), "GATConv of PyG 2.0", .need = BIT(ATT_SRC) | BIT(ATT_DST), .may = BIT(BIAS),
+	{PYG(GAT), "GATConv of PyG 2.5", .need = BIT(LIN_WEIGHT) | ATT_PYG,
+		.may = BIT(BIAS) | BIT(RES_WEIGHT), .lower = gnn_lower_gat},
+	{PYG(GAT), "GATConv of PyG 2.0", .need = ATT_PYG, .may = BIT(BIAS),
 		.one_of = BIT(LIN_SRC_WEIGHT) | BIT(LIN_DST_WEIGHT), .lower = gnn_lower_gat},
-	{PYG(GAT), "GATConv of PyG 1.6", .need = BIT(ATT_SRC) | BIT(ATT_DST), .may = BIT(BIAS),
+	{PYG(GAT), "GATConv of PyG 1.6", .need = ATT_PYG, .may = BIT(BIAS),
 		.one_of = BIT(LIN_L_WEIGHT) | BIT(LIN_R_WEIGHT), .lower = gnn_lower_gat},
 	{PYG(GAT), "GATConv of PyG 1.5", .need = BIT(WEIGHT) | BIT(ATT), .may = BIT(BIAS),
 		.lower = gnn_lower_gat},
-	{PYG(GATV2), "GATv2Conv of PyG", .need = BIT(ATT), .may = BIT(BIAS) | BIT(LIN_L_BIAS),
-		.one_of = BIT(LIN_L_WEIGHT) | BIT(LIN_R_WEIGHT)},
+	{DGL(GAT), "GATConv of DGL", .need = BIT(FC_WEIGHT) | ATT_DGL, .may = BIT(BIAS) | RES_DGL,
+		.lower = gnn_lower_gat},
+	{DGL(GAT), "GATConv of DGL, two weights", .need = ATT_DGL, .may = BIT(BIAS) | RES_DGL,
+		.one_of = BIT(FC_SRC_WEIGHT) | BIT(FC_DST_WEIGHT), .lower = gnn_lower_gat},
+	{PYG(GATV2), "GATv2Conv of PyG", .need = BIT(ATT),
+		.may = BIT(BIAS) | BIT(LIN_L_BIAS) | BIT(LIN_R_BIAS) | BIT(RES_WEIGHT),
+		.one_of = BIT(LIN_L_WEIGHT) | BIT(LIN_R_WEIGHT), .lower = gnn_lower_gatv2},
+	{DGL(GATV2), "GATv2Conv of DGL", .need = BIT(ATTN),
+		.may = BIT(FC_SRC_BIAS) | BIT(FC_DST_BIAS) | RES_DGL,
+		.one_of = BIT(FC_SRC_WEIGHT) | BIT(FC_DST_WEIGHT), .lower = gnn_lower_gatv2},
 	{PYG(GRAPHCONV), "GraphConv of PyG", .need = BIT(LIN_REL_WEIGHT) | BIT(LIN_ROOT_WEIGHT),
 		.may = BIT(LIN_REL_BIAS), .aggregator = "sum", .free_aggregator = true,
 		.lower = gnn_lower_sage},
@@ -189,8 +200,6 @@ int gnn_model_choose_variant(struct gnn_model *m)
 	}
 	if (found == NULL)
 		return excluded != NULL ? explain_excluded(m, excluded) : explain_no_variant(m);
-	if (found->lower == NULL)
-		return gnn_err(GNN_ECONFIG, "%s is not supported", found->name);
 	m->variant = found;
 	return GNN_OK;
 }

@@ -15,12 +15,10 @@
 #ifndef GNN_OP_BACKEND_H
 #define GNN_OP_BACKEND_H
 
-#include "op/edges.h"
+#include "op/combine.h"
 #include "op/moves.h"
 #include "op/norm.h"
 #include "op/rowprog.h"
-
-enum gnn_combine { GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX };
 
 /* to = program(from), rows starting at a multiple of the panel height. */
 struct gnn_rows_args {
@@ -32,39 +30,6 @@ struct gnn_rows_args {
 	uint64_t       to_pitch;
 	uint64_t       rows;
 	const float   *vec[GNN_ROW_VECTORS]; /* (rows) each, or NULL */
-};
-
-/*
- * SUM:     s = fmaf(w, x, s) per column of state[slot], one entry at a time in order: x, w =
- *          message[src], 1 or own[src], own_factor; times weight of the entry where there are
- *          weights. Where the group has a carry row, by Kahan's rule: y = fmaf(w, x, -c);
- *          t = s + y; c = (t - s) - y; s = t.
- * MAX:     state[slot] = max(state[slot], message[src]) per column, NaN if any is; own entries
- *          likewise from own; each times weight of the entry where there are weights.
- * SOFTMAX: per head k: w = exp(leaky(score_src[src][k] + score_dst[vertex][k]) - m),
- *          m = leaky(score_max[vertex][k] + score_dst[vertex][k]); state columns
- *          [k C, (k+1) C) sum w message[src], state column heads C + k sums w, both as in SUM;
- *          own entries the same from own. No weights.
- */
-struct gnn_aggregate_args {
-	enum gnn_combine      combine;
-	struct gnn_edge_batch batch;
-	uint32_t     width;    /* columns combined; SOFTMAX: heads x channels */
-	const float *message;
-	uint64_t     message_pitch;
-	const float *own;
-	uint64_t     own_pitch;
-	float        own_factor;
-	float       *state;
-	uint64_t     state_pitch;
-	float       *carry;
-	uint64_t     carry_pitch;
-	uint32_t     heads;
-	float        slope;
-	const float *score_src; /* (rows of the block, heads) */
-	const float *score_dst; /* (V, heads) */
-	const float *score_max; /* (V, heads): max over the messages of score_src */
-	uint64_t     score_pitch;
 };
 
 struct gnn_backend;

@@ -25,10 +25,14 @@ static bool is_complete(const struct gnn_rowop *op)
 		return op->vector < GNN_ROW_VECTORS && op->dim_out == op->dim_in &&
 			op->first <= op->dim_in && op->count <= op->dim_in - op->first;
 	case GNN_ROW_DIVIDE:
-		return op->heads > 0 && op->dim_out % op->heads == 0 &&
+		return op->heads > 0 && op->dim_out > op->tail &&
+			(op->dim_out - op->tail) % op->heads == 0 &&
 			op->dim_in == op->dim_out + op->heads;
 	case GNN_ROW_HEAD_MEAN:
-		return op->heads > 0 && op->dim_in == (uint64_t)op->dim_out * op->heads;
+		return op->heads > 0 && op->dim_out > op->tail &&
+			op->dim_in == (uint64_t)(op->dim_out - op->tail) * op->heads + op->tail;
+	case GNN_ROW_ADD:
+		return op->dim_in == 2 * (uint64_t)op->dim_out;
 	case GNN_ROW_SCORES:
 		return op->weight != NULL && op->bias != NULL && op->heads > 0 &&
 			op->dim_in % op->heads == 0 && op->dim_out == 2 * op->heads;
@@ -104,18 +108,26 @@ int gnn_rowprog_affine(struct gnn_rowprog *p, const float *scale, const float *s
 	return gnn_rowprog_push(p, &op);
 }
 
-int gnn_rowprog_divide(struct gnn_rowprog *p, uint32_t heads, float epsilon)
+int gnn_rowprog_divide(struct gnn_rowprog *p, uint32_t heads, uint32_t tail, float epsilon)
 {
 	const struct gnn_rowop op = {.kind = GNN_ROW_DIVIDE, .dim_in = p->dim_out,
-		.dim_out = p->dim_out - heads, .heads = heads, .epsilon = epsilon};
+		.dim_out = p->dim_out - heads, .heads = heads, .tail = tail, .epsilon = epsilon};
 
 	return gnn_rowprog_push(p, &op);
 }
 
-int gnn_rowprog_head_mean(struct gnn_rowprog *p, uint32_t heads)
+int gnn_rowprog_head_mean(struct gnn_rowprog *p, uint32_t heads, uint32_t tail)
 {
 	const struct gnn_rowop op = {.kind = GNN_ROW_HEAD_MEAN, .dim_in = p->dim_out,
-		.dim_out = p->dim_out / heads, .heads = heads};
+		.dim_out = (p->dim_out - tail) / heads + tail, .heads = heads, .tail = tail};
+
+	return gnn_rowprog_push(p, &op);
+}
+
+int gnn_rowprog_add(struct gnn_rowprog *p)
+{
+	const struct gnn_rowop op = {.kind = GNN_ROW_ADD, .dim_in = p->dim_out,
+		.dim_out = p->dim_out / 2};
 
 	return gnn_rowprog_push(p, &op);
 }

@@ -24,9 +24,10 @@ enum gnn_rowop_kind {
 	GNN_ROW_ACT,       /* y = act(x) */
 	GNN_ROW_SCALE,     /* columns [first, first + count) times vec[vector][row] */
 	GNN_ROW_EMPTY,     /* columns [first, first + count) are 0 where vec[vector][row] == 0 */
-	GNN_ROW_DIVIDE,    /* softmax end: (heads x channels sums, heads denominators) ->
-	                      sum / (denominator + epsilon); dim_out = heads x channels */
-	GNN_ROW_HEAD_MEAN, /* (heads x channels) -> mean over heads, channels wide */
+	GNN_ROW_DIVIDE,    /* softmax end: (heads x channels sums, heads denominators, tail) ->
+	                      (sum / (denominator + epsilon), tail) */
+	GNN_ROW_HEAD_MEAN, /* (heads x channels, tail) -> (mean over heads, tail) */
+	GNN_ROW_ADD,       /* (2 x dim_out) -> the sum of the halves */
 	GNN_ROW_SCORES,    /* z (heads x channels) -> [z . att_src per head | z . att_dst per head];
 	                      weight = att_src, bias = att_dst, both (heads, channels) */
 	GNN_ROW_L2NORM,    /* y = x / max(|x|_2, epsilon) */
@@ -42,6 +43,7 @@ struct gnn_rowop {
 	float        slope;        /* of leaky_relu; alpha of elu is 1 */
 	float        epsilon;
 	uint32_t     heads;
+	uint32_t     tail;         /* last columns that DIVIDE and HEAD_MEAN hand on as they are */
 	uint32_t     first, count; /* columns of SCALE and EMPTY */
 	uint32_t     vector;       /* 0 or 1: which per-row vector */
 };
@@ -66,8 +68,9 @@ int  gnn_rowprog_act  (struct gnn_rowprog *p, enum gnn_act act, float slope);
 int  gnn_rowprog_scale(struct gnn_rowprog *p, uint32_t first, uint32_t count, uint32_t vector);
 int  gnn_rowprog_empty(struct gnn_rowprog *p, uint32_t first, uint32_t count, uint32_t vector);
 int  gnn_rowprog_affine(struct gnn_rowprog *p, const float *scale, const float *shift);
-int  gnn_rowprog_divide(struct gnn_rowprog *p, uint32_t heads, float epsilon);
-int  gnn_rowprog_head_mean(struct gnn_rowprog *p, uint32_t heads);
+int  gnn_rowprog_divide(struct gnn_rowprog *p, uint32_t heads, uint32_t tail, float epsilon);
+int  gnn_rowprog_head_mean(struct gnn_rowprog *p, uint32_t heads, uint32_t tail);
+int  gnn_rowprog_add(struct gnn_rowprog *p);
 int  gnn_rowprog_scores(struct gnn_rowprog *p, const float *att_src, const float *att_dst,
 	uint32_t heads);
 int  gnn_rowprog_l2norm(struct gnn_rowprog *p, float epsilon);

@@ -68,7 +68,7 @@ int gnn_conv_gat_forward(const struct gnn_pass_layer *p, float *y)
 	GNN_TRY(p->n->backend->ops->grad->attend(p->n->backend, &a));
 	gnn_rowprog_init(&finish, width);
 	if (p->dim_out != width)
-		GNN_TRY(gnn_rowprog_head_mean(&finish, heads));
+		GNN_TRY(gnn_rowprog_head_mean(&finish, heads, 0));
 	GNN_TRY(gnn_rowprog_bias(&finish, gnn_net_at(p->n, p->layer, GNN_PARAM_BIAS)));
 	GNN_TRY(run_rows(p, &finish, hidden, y, p->b->dst_count));
 out:

@@ -33,8 +33,8 @@ double dot(const float *a, const double *b, uint64_t count)
 void step(const gnn_rowop &op, const double *x, double *y, double factor)
 {
 	const uint32_t in = op.dim_in, out = op.dim_out;
-	const uint32_t together = op.kind == GNN_ROW_DIVIDE ? out : in;
-	const uint32_t channels = op.heads > 0 ? together / op.heads : 0;
+	const uint32_t body = (op.kind == GNN_ROW_DIVIDE ? out : in) - op.tail;
+	const uint32_t channels = op.heads > 0 ? body / op.heads : 0;
 	double norm = 0;
 
 	for (uint32_t c = 0; c < in; c++)
@@ -52,15 +52,15 @@ void step(const gnn_rowop &op, const double *x, double *y, double factor)
 		case GNN_ROW_SCALE: y[c] = inside ? x[c] * factor : x[c]; break;
 		case GNN_ROW_EMPTY: y[c] = inside && factor == 0 ? 0.0 : x[c]; break;
 		case GNN_ROW_DIVIDE:
-			y[c] = x[c] / (x[out + c / channels] + op.epsilon);
-			if (x[out + c / channels] == 0 && op.epsilon == 0)
-				y[c] = 0;
+			y[c] = c < body ? x[c] / (x[body + c / channels] + op.epsilon)
+					: x[c + op.heads];
 			break;
 		case GNN_ROW_HEAD_MEAN:
-			y[c] = 0;
-			for (uint32_t k = 0; k < op.heads; k++)
-				y[c] += x[k * out + c] / op.heads;
+			y[c] = c < channels ? 0 : x[c - channels + body];
+			for (uint32_t k = 0; c < channels && k < op.heads; k++)
+				y[c] += x[k * channels + c] / op.heads;
 			break;
+		case GNN_ROW_ADD: y[c] = x[c] + x[out + c]; break;
 		case GNN_ROW_SCORES: {
 			const uint32_t k = c % op.heads;
 			const float *att = c < op.heads ? op.weight : op.bias;
@@ -91,16 +91,23 @@ void softmax(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, c
 	const Matrix &scores, double *state)
 {
 	const uint32_t channels = c.width / c.heads;
+	const uint64_t target = z.cols > c.width ? c.width : 0;
+	const auto leaky = [&](double s) { return s < 0 ? s * c.slope : s; };
+	const auto score_of = [&](uint64_t u, uint32_t k) {
+		double score = 0;
+		if (c.combine == GNN_COMBINE_SOFTMAX)
+			return leaky(scores.row(u)[k] + scores.row(v)[c.heads + k]);
+		for (uint32_t i = k * channels; i < (k + 1) * channels; i++)
+			score += c.att[i] * leaky(z.row(u)[i] + z.row(v)[target + i]);
+		return score;
+	};
 
 	for (uint32_t k = 0; k < c.heads; k++) {
-		const double own = scores.row(v)[c.heads + k];
-		const auto leaky = [&](double s) { return s < 0 ? s * c.slope : s; };
 		double most = -INFINITY;
 		for (const uint64_t u : from)
-			most = std::max(most, scores.row(u)[k]);
+			most = std::max(most, score_of(u, k));
 		for (const uint64_t u : from) {
-			const double score = leaky(scores.row(u)[k] + own);
-			const double w = std::exp(score - leaky(most + own));
+			const double w = std::exp(score_of(u, k) - most);
 			state[c.width + k] += w;
 			for (uint32_t i = k * channels; i < (k + 1) * channels; i++)
 				state[i] += w * z.row(u)[i];
@@ -109,7 +116,7 @@ void softmax(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, c
 }
 
 void combine(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, const Matrix &m,
-	const Matrix &h, double *state)
+	double *state)
 {
 	for (uint32_t i = 0; i < c.width; i++) {
 		double value = c.combine == GNN_COMBINE_MAX ? -INFINITY : 0.0;
@@ -122,8 +129,6 @@ void combine(const gnn_conv &c, const std::vector<uint64_t> &from, uint64_t v, c
 			value += m.row(v)[c.width + i];
 		state[i] = value;
 	}
-	for (uint32_t i = 0; c.own == GNN_OWN_KEEP && i < c.dim_in; i++)
-		state[c.width + i] = h.row(v)[i];
 }
 
 } // namespace
@@ -154,6 +159,7 @@ Matrix run_program(const gnn_rowprog &p, const Matrix &x,
 Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h)
 {
 	std::vector<double> message_vec[GNN_ROW_VECTORS], finish_vec[GNN_ROW_VECTORS];
+	const std::vector<double> no_vec[GNN_ROW_VECTORS];
 	std::vector<uint64_t> in(g.vertices), out(g.vertices), loops(g.vertices);
 	const auto factor = [&](gnn_norm norm, uint64_t v) {
 		return gnn_norm_of(norm, &c, gnn_norm_is_out(norm) ? out[v] : in[v], loops[v]);
@@ -176,10 +182,13 @@ Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h)
 	const Matrix m = run_program(c.message, h, message_vec);
 	if (c.combine == GNN_COMBINE_SOFTMAX)
 		scores = run_program(c.scores, m, message_vec);
+	const Matrix kept = c.keep.dim_out > 0 ? run_program(c.keep, h, no_vec) : Matrix(h.rows, 0);
 	for (uint64_t v = 0; v < g.vertices; v++) {
 		std::vector<uint64_t> sources = from[v];
-		if (c.combine != GNN_COMBINE_SOFTMAX) {
-			combine(c, sources, v, m, h, state.row(v));
+		std::copy(kept.row(v), kept.row(v) + kept.cols,
+			state.row(v) + c.state_width - kept.cols);
+		if (!gnn_combine_is_softmax(c.combine)) {
+			combine(c, sources, v, m, state.row(v));
 			continue;
 		}
 		if (c.own == GNN_OWN_MESSAGE)

@@ -178,22 +178,25 @@ Matrix gin(const Graph &g, const Matrix &h, const Layer &w)
 	return x;
 }
 
-Matrix gat(const Graph &listed, const Matrix &h, const Layer &w, const GatOptions &o)
+namespace {
+
+// Per head the sums of z weighted by the softmax of score(u, v, head) over in-edges, then what
+// stands behind it.
+template <typename Score>
+Matrix attend(const Graph &listed, const Matrix &h, const Matrix &z, uint64_t heads, const Layer &w,
+	const GatOptions &o, Score score_of)
 {
 	const Graph g = o.self_loops ? with_loops(listed) : listed;
-	const Tensor &src = w.at("att_src"), &dst = w.at("att_dst");
-	const uint64_t heads = src.shape[1], channels = src.shape[2];
-	const Matrix z = linear(h, w.at("lin.weight"), nullptr);
+	const uint64_t channels = z.cols / heads;
+	const Matrix residual = o.identity ? h : find(w, "res.weight") != nullptr ?
+		linear(h, w.at("res.weight"), find(w, "res.bias")) : Matrix();
 	Matrix sum(z.rows, z.cols);
 
 	for (uint64_t k = 0; k < heads; k++) {
 		std::vector<double> score(g.src.size()), most(g.vertices, -INFINITY);
 		std::vector<double> total(g.vertices);
 		for (size_t e = 0; e < g.src.size(); e++) {
-			for (uint64_t c = k * channels; c < (k + 1) * channels; c++)
-				score[e] += z.row(g.src[e])[c] * src.data[c] +
-					z.row(g.dst[e])[c] * dst.data[c];
-			score[e] *= score[e] < 0 ? o.slope : 1.0;
+			score[e] = score_of(g.src[e], g.dst[e], k);
 			most[g.dst[e]] = std::max(most[g.dst[e]], score[e]);
 		}
 		for (size_t e = 0; e < g.src.size(); e++)
@@ -203,15 +206,55 @@ Matrix gat(const Graph &listed, const Matrix &h, const Layer &w, const GatOption
 				sum.row(g.dst[e])[c] += z.row(g.src[e])[c] *
 					std::exp(score[e] - most[g.dst[e]]) / total[g.dst[e]];
 	}
-	Matrix y = sum;
-	if (!o.concat) {
-		y = Matrix(z.rows, channels);
-		for (uint64_t r = 0; r < y.rows; r++)
-			for (uint64_t c = 0; c < z.cols; c++)
-				y.row(r)[c % channels] += sum.row(r)[c] / double(heads);
-	}
-	add_bias(y, find(w, "bias"));
+	const auto add_rest = [&](Matrix &y) {
+		for (size_t i = 0; i < residual.data.size(); i++)
+			y.data[i] += residual.data[i];
+		add_bias(y, find(w, "bias"));
+	};
+	if (o.concat || o.bias_in_heads)
+		add_rest(sum);
+	if (o.concat)
+		return sum;
+	Matrix y(z.rows, channels);
+	for (uint64_t r = 0; r < y.rows; r++)
+		for (uint64_t c = 0; c < z.cols; c++)
+			y.row(r)[c % channels] += sum.row(r)[c] / double(heads);
+	if (!o.bias_in_heads)
+		add_rest(y);
 	return y;
+}
+
+} // namespace
+
+Matrix gat(const Graph &g, const Matrix &h, const Layer &w, const GatOptions &o)
+{
+	const Tensor &src = w.at("att_src"), &dst = w.at("att_dst");
+	const uint64_t heads = src.shape[1], channels = src.shape[2];
+	const Matrix z = linear(h, w.at("lin.weight"), nullptr);
+
+	return attend(g, h, z, heads, w, o, [&](uint64_t u, uint64_t v, uint64_t k) {
+		double score = 0;
+		for (uint64_t c = k * channels; c < (k + 1) * channels; c++)
+			score += z.row(u)[c] * src.data[c] + z.row(v)[c] * dst.data[c];
+		return score < 0 ? score * o.slope : score;
+	});
+}
+
+Matrix gatv2(const Graph &g, const Matrix &h, const Layer &w, const GatOptions &o)
+{
+	const Tensor &att = w.at("att");
+	const uint64_t heads = att.shape[1], channels = att.shape[2];
+	const Matrix left = linear(h, w.at("lin_l.weight"), find(w, "lin_l.bias"));
+	const Matrix right = linear(h, w.at("lin_r.weight"), find(w, "lin_r.bias"));
+
+	return attend(g, h, left, heads, w, o, [&](uint64_t u, uint64_t v, uint64_t k) {
+		double score = 0;
+		for (uint64_t c = k * channels; c < (k + 1) * channels; c++) {
+			const double x = left.row(u)[c] + right.row(v)[c];
+			score += att.data[c] * (x < 0 ? x * o.slope : x);
+		}
+		return score;
+	});
 }
 
 void relu(Matrix &h)

@@ -36,6 +36,8 @@ using Layer = std::map<std::string, Tensor>;
 struct GatOptions {
 	bool concat = true, self_loops = true;
 	double slope = 0.2;
+	bool bias_in_heads = false; // DGL: bias and residual belong to the heads that are averaged
+	bool identity = false;      // the residual is h itself, without a weight
 };
 
 Matrix gcn(const Graph &g, const Matrix &h, const Layer &w, bool self_loops = true);
@@ -46,7 +48,9 @@ Matrix sage(const Graph &g, const Matrix &h, const Layer &w,
 	const std::string &aggregator = "mean", bool normalize = false);
 // MLP: nn.<even>.weight and bias with relu between, batch norm where nn.<i>.running_mean is.
 Matrix gin(const Graph &g, const Matrix &h, const Layer &w);
+// res.weight and res.bias: a linear residual.
 Matrix gat(const Graph &g, const Matrix &h, const Layer &w, const GatOptions &o = {});
+Matrix gatv2(const Graph &g, const Matrix &h, const Layer &w, const GatOptions &o = {});
 void relu(Matrix &h);
 void elu(Matrix &h);
 

@@ -170,14 +170,19 @@ TEST_F(CudaTwin, RowProgramsOfEveryOperation)
 				return;
 			gnn_rowprog_init(&p, k);
 			ASSERT_EQ(gnn_rowprog_dense(&p, w, b, n), GNN_OK);
-			ASSERT_EQ(gnn_rowprog_head_mean(&p, heads), GNN_OK);
+			ASSERT_EQ(gnn_rowprog_head_mean(&p, heads, 0), GNN_OK);
 			ASSERT_EQ(gnn_rowprog_l2norm(&p, 1e-12f), GNN_OK);
 			expect_rows_agree(p, rows, 2e-5);
 			gnn_rowprog_init(&p, n);
 			ASSERT_EQ(gnn_rowprog_scores(&p, s, b, heads), GNN_OK);
 			expect_rows_agree(p, rows, 2e-5);
 			gnn_rowprog_init(&p, n + heads);
-			ASSERT_EQ(gnn_rowprog_divide(&p, heads, 1e-16f), GNN_OK);
+			ASSERT_EQ(gnn_rowprog_divide(&p, heads, 0, 1e-16f), GNN_OK);
+			expect_rows_agree(p, rows, 1e-6);
+			gnn_rowprog_init(&p, n + heads + n / heads);
+			ASSERT_EQ(gnn_rowprog_divide(&p, heads, n / heads, 3.0f), GNN_OK);
+			ASSERT_EQ(gnn_rowprog_head_mean(&p, heads, n / heads), GNN_OK);
+			ASSERT_EQ(gnn_rowprog_add(&p), GNN_OK);
 			expect_rows_agree(p, rows, 1e-6);
 			gnn_rowprog_init(&p, k);
 			for (enum gnn_dtype t : {GNN_F32, GNN_F16, GNN_BF16, GNN_U8})
@@ -276,11 +281,16 @@ struct CudaAggregate : CudaTwin {
 		bool wide);
 };
 
+float empty_state(enum gnn_combine combine)
+{
+	return gnn_combine_is_sum(combine) ? 0.0f : combine == GNN_COMBINE_MIN ? INFINITY
+		: -INFINITY;
+}
+
 Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grouping &how)
 {
 	const uint64_t room = c.wide.size() + c.rows;
-	Absorbed out = {Floats(c.vertices * a.state_pitch,
-				a.combine == GNN_COMBINE_MAX ? -INFINITY : 0.0f),
+	Absorbed out = {Floats(c.vertices * a.state_pitch, empty_state(a.combine)),
 		Floats(c.degrees.hub_count * a.state_pitch)};
 	struct gnn_grouper g;
 	struct gnn_program p;
@@ -305,7 +315,7 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grou
 	}
 	gnn_grouper_end(&g, &p);
 	a.batch = p.batch;
-	if (a.combine == GNN_COMBINE_MAX)
+	if (!gnn_combine_is_sum(a.combine))
 		a.batch.carry = nullptr;
 	a.state = out.state.data();
 	a.carry = out.carry.data();
@@ -327,16 +337,15 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 
 	a.message = static_cast<float *>(there(a.message, block_rows * a.message_pitch * 4));
 	a.own = static_cast<float *>(there(a.own, block_rows * a.own_pitch * 4));
-	if (a.combine == GNN_COMBINE_SOFTMAX) {
-		a.score_src = static_cast<float *>(there(a.score_src, block_rows * a.heads * 4));
-		a.score_dst = static_cast<float *>(there(a.score_dst, c.vertices * a.heads * 4));
-		a.score_max = static_cast<float *>(there(a.score_max, c.vertices * a.heads * 4));
-	}
+	a.score_src = static_cast<float *>(there(a.score_src, block_rows * a.heads * 4));
+	for (const float **of_vertices : {&a.score_dst, &a.score_max, &a.score_min})
+		if (*of_vertices != nullptr)
+			*of_vertices = static_cast<float *>(
+				there(*of_vertices, c.vertices * a.heads * 4));
+	a.target = static_cast<float *>(there(a.target, c.vertices * a.target_pitch * 4));
 	a.state = static_cast<float *>(there(nullptr, states * 4));
 	a.carry = static_cast<float *>(there(nullptr, carries * 4));
-	EXPECT_EQ(cuda->ops->fill(cuda, a.state,
-			  a.combine == GNN_COMBINE_MAX ? -INFINITY : 0.0f, states),
-		GNN_OK);
+	EXPECT_EQ(cuda->ops->fill(cuda, a.state, empty_state(a.combine), states), GNN_OK);
 	EXPECT_EQ(cuda->ops->fill(cuda, a.carry, 0.0f, carries), GNN_OK);
 	EXPECT_EQ(cuda->ops->prepare(cuda, &info), GNN_OK) << gnn_err_text();
 	memset(&l, 0, sizeof(l));
@@ -362,30 +371,36 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 			row++;
 		l.row_end = row;
 		EXPECT_EQ(cuda->ops->group(cuda, &l, &a.batch), GNN_OK) << gnn_err_text();
-		if (a.combine == GNN_COMBINE_MAX)
+		if (!gnn_combine_is_sum(a.combine))
 			a.batch.carry = nullptr;
 		EXPECT_EQ(cuda->ops->aggregate(cuda, &a), GNN_OK) << gnn_err_text();
 	}
 	return {back(a.state, states), back(a.carry, carries)};
 }
 
-TEST_F(CudaAggregate, SumsMaximaAndSoftmaxAgree)
+TEST_F(CudaAggregate, EveryCombinationAgrees)
 {
 	Chunk c(11);
 
-	for (enum gnn_combine combine : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX})
-		for (uint32_t width : {1u, 4u, 31u, 32u, 33u, 128u, 172u, 256u})
+	for (enum gnn_combine combine : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_MIN,
+		     GNN_COMBINE_SOFTMAX, GNN_COMBINE_PAIR_MAX, GNN_COMBINE_PAIR_SOFTMAX})
+		for (uint32_t width : {1u, 4u, 31u, 32u, 33u, 128u, 172u, 256u, 600u})
 			for (const Grouping &how : {Grouping{false, false, false},
 				     Grouping{true, true, false}, Grouping{true, true, true},
 				     Grouping{false, false, true}}) {
-				if (combine == GNN_COMBINE_SOFTMAX && how.weighted)
+				const bool softmax = gnn_combine_is_softmax(combine);
+				const bool pair = gnn_combine_is_pair(combine);
+				if ((softmax || pair) && how.weighted)
 					continue;
 				const uint32_t heads =
-					combine == GNN_COMBINE_SOFTMAX && width % 4 == 0 ? 4 : 1;
+					(softmax || pair) && width % 4 == 0 && width < 600 ? 4 : 1;
+				const Floats r = random_floats(c.vertices * width, 5);
+				const float *att = weight(width, 6);
 				const Floats m = random_floats(c.rows * width, width);
 				const Floats s = random_floats(c.rows * heads, 1);
 				const Floats t = random_floats(c.vertices * heads, 2);
-				const Floats top(c.vertices * heads, 1.0f);
+				const Floats top(c.vertices * heads, pair ? 9.0f : 1.0f);
+				const Floats low(c.vertices * heads, -1.0f);
 				struct gnn_aggregate_args a;
 
 				memset(&a, 0, sizeof(a));
@@ -395,14 +410,17 @@ TEST_F(CudaAggregate, SumsMaximaAndSoftmaxAgree)
 				a.own = m.data();
 				a.message_pitch = a.own_pitch = width;
 				a.own_factor = 1.25f;
-				a.state_pitch = a.carry_pitch = width +
-					(combine == GNN_COMBINE_SOFTMAX ? heads : 0);
+				a.state_pitch = a.carry_pitch = width + (softmax ? heads : 0);
 				a.heads = heads;
-				a.slope = 0.2f;
+				a.slope = how.own ? 0.2f : -0.5f;
 				a.score_src = s.data();
 				a.score_dst = t.data();
 				a.score_max = top.data();
+				a.score_min = how.own ? nullptr : low.data();
 				a.score_pitch = heads;
+				a.target = r.data();
+				a.target_pitch = width;
+				a.att = att;
 				SCOPED_TRACE(testing::Message() << combine << " width " << width);
 				const Absorbed want = on_cpu(c, a, how);
 				const Absorbed got = on_cuda(c, a, how, 1, false);

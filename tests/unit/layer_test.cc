@@ -11,6 +11,7 @@ namespace {
 using check::Graph;
 using check::Layer;
 using check::Matrix;
+using check::Metadata;
 using check::Tensor;
 
 // Flat place t of a golden tensor: (((t a + b) mod m) - o) / 10.
@@ -116,6 +117,12 @@ std::vector<Case> golden_cases()
 		{"dgl-none", dgl_gcn(), {{"gnnrun.library", "dgl"}, {"gnnrun.norm", "none"}},
 			rows(2, {-.39, .51, .52, .98, -.42, .36, -.49, .25, -.2, .5, -.2, .5}),
 			true, true},
+		{"gatv2", parameters({{"att", {1, 2, 2}}, {"bias", {4}}, {"lin_l.bias", {4}},
+			{"lin_l.weight", {4, 3}}, {"lin_r.bias", {4}}, {"lin_r.weight", {4, 3}}}),
+			{}, rows(4, {.064981, -.72487, .689741, -.397068, -.095919, -.901723,
+				.498997, -.126324, -.390084, -1.179958, .230256, -.120256, -.160504,
+				-.945469, .496437, -.386437, .1, -.71, .68, -.57, .14, -.73, .6,
+				-.49}), true, false},
 		{"gat-mean", parameters(gat_keys(2)), {},
 			rows(2, {.176665, -.358523, -.003029, -.31741, -.279906, -.450079,
 				-.042363, -.479778, .19, -.44, .17, -.41}), true, false},
@@ -163,6 +170,7 @@ TEST(Layer, TheReferenceItselfGivesTheGoldenVectors)
 		{"gat-concat", check::gat(golden_graph, h, layer_of(cases, "gat-concat"))},
 		{"gat-mean", check::gat(golden_graph, h, layer_of(cases, "gat-mean"),
 			{.concat = false})},
+		{"gatv2", check::gatv2(golden_graph, h, layer_of(cases, "gatv2"))},
 	};
 
 	for (const Case &c : cases)
@@ -352,6 +360,139 @@ TEST_F(Against, GatWithAndWithoutLoopsConcatAndBias)
 								{concat, loops, .3});
 						});
 				}
+}
+
+// A slope below 0: scores fall and rise, the maximum is at one end or the other.
+TEST_F(Against, GatWithANegativeSlope)
+{
+	for (const std::string slope : {"-0.4", "-1.5"}) {
+		const Layer w = {{"lin.weight", tensor({12, 6})}, {"att_src", tensor({1, 3, 4})},
+			{"att_dst", tensor({1, 3, 4})}, {"bias", tensor({12})}};
+		expect_equal(w, {{"gnnrun.negative_slope", slope}}, only_auto,
+			[&](const Graph &g, const Matrix &h) {
+				return check::gat(g, h, w, {.slope = std::stod(slope)});
+			});
+	}
+}
+
+TEST_F(Against, GatAndGatv2WithResiduals)
+{
+	for (const bool concat : {true, false})
+		for (const bool two : {true, false}) {
+			const uint64_t width = concat ? 12 : 4;
+			Layer w = {{"bias", tensor({width})}, {"res.weight", tensor({width, 6})}};
+			if (two) {
+				w["att"] = tensor({1, 3, 4});
+				w["lin_l.weight"] = tensor({12, 6});
+				w["lin_r.weight"] = tensor({12, 6});
+			} else {
+				w["att_src"] = tensor({1, 3, 4});
+				w["att_dst"] = tensor({1, 3, 4});
+				w["lin.weight"] = tensor({12, 6});
+			}
+			expect_equal(w, {{"gnnrun.residual", "1"}}, only_auto,
+				[&](const Graph &g, const Matrix &h) {
+					const check::GatOptions o = {.concat = concat};
+					return two ? check::gatv2(g, h, w, o)
+						   : check::gat(g, h, w, o);
+				});
+		}
+}
+
+TEST_F(Against, Gatv2WithAndWithoutLoopsConcatAndBiases)
+{
+	for (const bool loops : {true, false})
+		for (const bool concat : {true, false})
+			for (const bool bias : {true, false})
+				for (const uint64_t heads : {1u, 3u}) {
+					Layer w = {{"lin_l.weight", tensor({heads * 4, 6})},
+						{"lin_r.weight", tensor({heads * 4, 6})},
+						{"att", tensor({1, heads, 4})}};
+					if (bias) {
+						w["bias"] = tensor({concat ? heads * 4 : 4});
+						w["lin_l.bias"] = tensor({heads * 4});
+						w["lin_r.bias"] = tensor({heads * 4});
+					}
+					expect_equal(w,
+						{{"gnnrun.self_loops", loops ? "replace" : "none"},
+							{"gnnrun.concat", concat ? "1" : "0"},
+							{"gnnrun.negative_slope", "-0.3"}},
+						only_auto, [&](const Graph &g, const Matrix &h) {
+							return check::gatv2(g, h, w,
+								{concat, loops, -.3});
+						});
+				}
+}
+
+// safetensors keeps one of two names of one tensor, or both hold the same.
+TEST_F(Against, Gatv2WithSharedWeights)
+{
+	const Tensor weight = tensor({8, 6}), bias = tensor({8}), att = tensor({1, 2, 4});
+	const Layer whole = {{"att", att}, {"lin_l.weight", weight}, {"lin_r.weight", weight},
+		{"lin_l.bias", bias}, {"lin_r.bias", bias}};
+
+	for (const auto &left_out : std::vector<std::vector<std::string>>{{},
+		     {"lin_l.weight", "lin_l.bias"}, {"lin_r.weight", "lin_r.bias"}}) {
+		Layer w = whole;
+		for (const std::string &key : left_out)
+			w.erase(key);
+		expect_equal(w, {{"gnnrun.concat", "1"}}, only_auto,
+			[&](const Graph &g, const Matrix &h) { return check::gatv2(g, h, whole); });
+	}
+}
+
+// DGL never averages inside the layer: the bias is as wide as all heads, whatever the model does.
+TEST_F(Against, GatOfDgl)
+{
+	for (const bool concat : {true, false})
+		for (const std::string residual :
+			{"none", "linear", "linear with bias", "identity"}) {
+			const Metadata told = {{"gnnrun.concat", concat ? "1" : "0"},
+				{"gnnrun.residual", residual == "none" ? "0" : "1"}};
+			Layer pyg = {{"lin.weight", tensor({6, 6})}, {"att_src", tensor({1, 3, 2})},
+				{"att_dst", tensor({1, 3, 2})}, {"bias", tensor({6})}};
+			Layer dgl = {{"fc.weight", pyg["lin.weight"]}, {"attn_l", pyg["att_src"]},
+				{"attn_r", pyg["att_dst"]}, {"bias", pyg["bias"]}};
+			if (residual[0] == 'l')
+				dgl["res_fc.weight"] = pyg["res.weight"] = tensor({6, 6});
+			if (residual == "linear with bias") { // from 1.1 on in place of "bias"
+				dgl["res_fc.bias"] = pyg["res.bias"] = tensor({6});
+				dgl.erase("bias");
+				pyg.erase("bias");
+			}
+			expect_equal(dgl, told, only_auto, [&](const Graph &g, const Matrix &h) {
+				return check::gat(g, h, pyg, {.concat = concat, .self_loops = false,
+					.bias_in_heads = true,
+					.identity = residual == "identity"});
+			});
+		}
+}
+
+TEST_F(Against, Gatv2OfDgl)
+{
+	for (const std::string residual : {"none", "linear", "identity"})
+		for (const bool shared : {true, false}) {
+			Layer pyg = {{"lin_l.weight", tensor({6, 6})}, {"lin_l.bias", tensor({6})},
+				{"att", tensor({1, 3, 2})}};
+			pyg["lin_r.weight"] = shared ? pyg["lin_l.weight"] : tensor({6, 6});
+			pyg["lin_r.bias"] = shared ? pyg["lin_l.bias"] : tensor({6});
+			Layer dgl = {{"fc_src.weight", pyg["lin_l.weight"]},
+				{"fc_src.bias", pyg["lin_l.bias"]}, {"attn", pyg["att"]}};
+			if (!shared) {
+				dgl["fc_dst.weight"] = pyg["lin_r.weight"];
+				dgl["fc_dst.bias"] = pyg["lin_r.bias"];
+			}
+			if (residual == "linear") {
+				dgl["res_fc.weight"] = pyg["res.weight"] = tensor({6, 6});
+				dgl["res_fc.bias"] = pyg["res.bias"] = tensor({6});
+			}
+			expect_equal(dgl, {{"gnnrun.concat", "1"},
+				{"gnnrun.residual", residual == "none" ? "0" : "1"}}, only_auto,
+				[&](const Graph &g, const Matrix &h) {
+					return check::gatv2(g, h, pyg, {.self_loops = false,
+						.identity = residual == "identity"});
+				});
+		}
 }
 
 // The keys of other versions and of DGL, each against the reference under PyG's current keys.

@@ -225,18 +225,8 @@ TEST_F(ModelTest, WhatIsNotComputedHereIsRefusedByName)
 		{"edge features (convs.0.lin_edge.weight)",
 			with(two_gat, "convs.0.lin_edge.weight", {8, 2})},
 		{"edge features (convs.1.att_edge)", with(two_gat, "convs.1.att_edge", {1, 3, 5})},
-		{"residual connections (convs.0.res.weight)",
-			with(two_gat, "convs.0.res.weight", {8, 6})},
-		{"residual connections (layers.0.res_fc.bias)",
-			with({}, "layers.0.res_fc.bias", {8})},
-		{"GATv2Conv of PyG is not supported",
-			with(with(with({}, "convs.0.att", {1, 2, 4}), "convs.0.lin_l.weight",
-				{8, 6}), "convs.0.lin_l.bias", {8})},
-		{"GATv2 (convs.0.lin_r.bias)", with({}, "convs.0.lin_r.bias", {8})},
-		{"GATv2 of DGL (layers.0.attn)", with({}, "layers.0.attn", {1, 2, 4})},
 		{"LSTM aggregation (convs.0.lstm.weight_hh_l0)",
 			with({}, "convs.0.lstm.weight_hh_l0", {4, 6})},
-		{"GAT of DGL (layers.0.attn_l)", with({}, "layers.0.attn_l", {1, 2, 4})},
 		{"norms in an MLP other than BatchNorm (convs.0.nn.norms.0.weight)",
 			with({}, "convs.0.nn.norms.0.weight", {4})},
 	};
@@ -383,10 +373,33 @@ TEST_F(ModelTest, HeadsAndConcatAreCheckedAgainstTheTensors)
 	expect_refused("layer 1 takes 8 columns, layer 0 gives 4", bare, {}, {"concat=0,1"});
 }
 
-TEST_F(ModelTest, ANegativeSlopeIsRefused)
+TEST_F(ModelTest, ResidualsMustFitWhatIsTold)
 {
-	expect_refused("gnnrun.negative_slope=-0.1 is not supported", two_gat, {},
-		{"negative_slope=-0.1"});
+	const Layer with_weight = with(two_gat, "convs.0.res.weight", {8, 6});
+	const Layer dgl = {{"layers.0.fc.weight", zeros({8, 6})},
+		{"layers.0.attn_l", zeros({1, 2, 4})}, {"layers.0.attn_r", zeros({1, 2, 4})}};
+
+	load(with_weight, {}, {"residual=1,0"});
+	expect_refused("gnnrun.residual is 0 for layer 0, which has convs.0.res.weight",
+		with_weight, {}, {"residual=0,0"});
+	expect_refused("gnnrun.residual is 1 for layer 1, which has no weight of one", with_weight,
+		{}, {"residual=1,1"});
+	expect_refused("tensor convs.0.res.weight is [4, 6], wanted [8, 6]",
+		with(two_gat, "convs.0.res.weight", {4, 6}));
+	expect_refused("gnnrun.residual=1: wanted one for each of 2 layers", two_gat, {},
+		{"residual=1"});
+	load(dgl, {}, {"residual=0"});
+	expect_refused("which has no weight of one and changes the width", dgl, {},
+		{"residual=1"});
+	expect_refused("layer 0 has layers.0.res_fc.bias but not its weight",
+		with(dgl, "layers.0.res_fc.bias", {8}));
+	expect_refused("is not supported for gcn of pyg", two_gcn, {}, {"residual=0,0"});
+}
+
+TEST_F(ModelTest, SlopesOfAttention)
+{
+	EXPECT_EQ(gnn_model_conv(load(two_gat, {}, {"negative_slope=-0.5"}).get(), 0)->slope,
+		-0.5f);
 	EXPECT_EQ(gnn_model_conv(load(two_gat, {}, {"negative_slope=0"}).get(), 0)->slope, 0.0f);
 	EXPECT_EQ(gnn_model_conv(load(two_gat).get(), 0)->slope, 0.2f);
 }

@@ -67,7 +67,8 @@ struct Case {
 	enum gnn_combine combine;
 	uint32_t width, heads;
 	float own_factor = 1.0f;
-	Floats message, own, state, carry, score_src, score_dst, score_max;
+	float slope = 0.2f;
+	Floats message, own, state, carry, score_src, score_dst, score_max, score_min, target, att;
 
 	Case(const Batch &b, enum gnn_combine how, uint32_t columns, uint64_t rows,
 		uint32_t h = 0)
@@ -77,7 +78,9 @@ struct Case {
 		  state(random_floats(b.vertex.size() * (columns + h), 13)),
 		  carry(b.vertex.size() * (columns + h)), score_src(random_floats(rows * h, 14)),
 		  score_dst(random_floats(b.vertex.size() * h, 15)),
-		  score_max(b.vertex.size() * h, -INFINITY)
+		  score_max(b.vertex.size() * h, -INFINITY),
+		  target(random_floats(b.vertex.size() * columns, 16)),
+		  att(random_floats(columns, 17))
 	{
 		for (uint64_t g = 0; g < b.vertex.size(); g++)
 			for (uint64_t e = b.first[g]; e < b.first[g + 1]; e++)
@@ -102,12 +105,63 @@ struct Case {
 		a.carry = carry.data();
 		a.state_pitch = a.carry_pitch = width + heads;
 		a.heads = heads;
-		a.slope = 0.2f;
+		a.slope = slope;
 		a.score_src = score_src.data();
 		a.score_dst = score_dst.data();
 		a.score_max = score_max.data();
 		a.score_pitch = heads;
+		a.score_min = score_min.empty() ? nullptr : score_min.data();
+		a.target = target.data();
+		a.target_pitch = width;
+		a.att = att.data();
+		if (combine == GNN_COMBINE_PAIR_MAX) {
+			a.state = score_max.data();
+			a.state_pitch = heads;
+		}
 		b.aggregate(a);
+	}
+	void run_from_zero(Backend &b)
+	{
+		std::fill(state.begin(), state.end(), 0.0f);
+		std::fill(carry.begin(), carry.end(), 0.0f);
+		run(b, batch);
+	}
+	void find_minima()
+	{
+		score_min.assign(score_max.size(), INFINITY);
+		for (uint64_t g = 0; g < batch.vertex.size(); g++)
+			for (uint64_t e = batch.first[g]; e < batch.first[g + 1]; e++)
+				for (uint32_t k = 0; k < heads; k++) {
+					float &least = score_min[g * heads + k];
+					const uint64_t row = batch.src[e] & ~GNN_OWN_BIT;
+					least = std::min(least, score_src[row * heads + k]);
+				}
+	}
+	// PAIR: every batch is the whole one's, and slots are the vertices.
+	void find_pair_maxima(Backend &b)
+	{
+		std::fill(score_max.begin(), score_max.end(), -INFINITY);
+		batch.slot = batch.vertex;
+		combine = GNN_COMBINE_PAIR_MAX;
+		run(b, batch);
+		combine = GNN_COMBINE_PAIR_SOFTMAX;
+	}
+	double score(uint64_t entry, uint64_t vertex, uint32_t k) const
+	{
+		const uint32_t channels = width / heads;
+		const uint64_t at = vertex * heads + k;
+		const uint64_t src = batch.src[entry] & ~GNN_OWN_BIT;
+		double sum = 0;
+		if (combine == GNN_COMBINE_SOFTMAX)
+			return leaky(double(score_src[src * heads + k]) + double(score_dst[at]));
+		for (uint32_t j = k * channels; j < (k + 1) * channels; j++)
+			sum += double(att[j]) * leaky(double(row(batch.src[entry])[j]) +
+				double(target[vertex * width + j]));
+		return sum;
+	}
+	double leaky(double x) const
+	{
+		return x > 0 ? x : double(slope) * x;
 	}
 	const float *row(uint32_t src) const
 	{
@@ -183,10 +237,13 @@ TEST(OpAggregate, NoGroupsAndEmptyGroupsAreLegal)
 
 TEST(OpAggregate, ThreadsAndSplitsChangeNoBit)
 {
-	for (enum gnn_combine how : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_SOFTMAX}) {
-		const uint32_t heads = how == GNN_COMBINE_SOFTMAX ? 4 : 0;
-		const Case start(Batch::random(mixed_sizes(1000), 500, true), how, 132, 500, heads);
+	for (enum gnn_combine how : {GNN_COMBINE_SUM, GNN_COMBINE_MAX, GNN_COMBINE_MIN,
+		     GNN_COMBINE_SOFTMAX, GNN_COMBINE_PAIR_SOFTMAX}) {
+		const uint32_t heads = gnn_combine_is_softmax(how) ? 4 : 0;
+		Case start(Batch::random(mixed_sizes(1000), 500, true), how, 132, 500, heads);
 		Backend one(1);
+		if (how == GNN_COMBINE_PAIR_SOFTMAX)
+			start.find_pair_maxima(one);
 		Case want = start;
 		want.run(one, want.batch);
 		for (uint32_t threads : thread_counts) {
@@ -221,13 +278,15 @@ TEST(OpAggregate, SmallIntegersAreExactInAnyOrder)
 	EXPECT_TRUE(equal_bits(forth.state, back.state));
 }
 
-TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
+TEST(OpAggregate, MaxIsTheLargestMinTheLeastAndNaNWins)
 {
 	Backend b(2);
 
-	for (uint32_t i = 0; i < 2 * std::size(widths); i++) {
-		const uint32_t width = widths[i / 2];
-		Case c(Batch::random(mixed_sizes(60), 100, true), GNN_COMBINE_MAX, width, 100);
+	for (uint32_t i = 0; i < 4 * std::size(widths); i++) {
+		const uint32_t width = widths[i / 4];
+		const bool least = i % 4 >= 2;
+		Case c(Batch::random(mixed_sizes(60), 100, true),
+			least ? GNN_COMBINE_MIN : GNN_COMBINE_MAX, width, 100);
 		if (i % 2 == 1)
 			c.batch.weight = random_floats(c.batch.src.size(), 16);
 		const Floats before = c.state;
@@ -243,7 +302,7 @@ TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
 				for (uint64_t e = c.batch.first[g]; e < end; e++) {
 					const float m = c.factor(e) * c.row(c.batch.src[e])[j];
 					nan |= std::isnan(m);
-					want = std::max(want, m);
+					want = least ? std::min(want, m) : std::max(want, m);
 				}
 				if (nan)
 					ASSERT_TRUE(std::isnan(c.state[at])) << width;
@@ -253,49 +312,62 @@ TEST(OpAggregate, MaxIsTheLargestAndNaNWins)
 	}
 }
 
-double leaky(double x)
-{
-	return x > 0 ? x : double(0.2f) * x;
-}
-
 // What softmax sums of group g must be, and the sums of magnitudes, per state column.
 void softmax_sums(const Case &c, uint64_t g, std::vector<double> &want, std::vector<double> &size)
 {
 	const uint32_t heads = c.heads, channels = c.width / heads;
+	std::vector<double> most(heads, -INFINITY);
 
 	for (uint64_t e = c.batch.first[g]; e < c.batch.first[g + 1]; e++)
-		for (uint32_t j = 0; j < c.width + heads; j++) {
-			const uint32_t k = j < c.width ? j / channels : j - c.width;
-			const uint64_t row = c.batch.src[e] & ~GNN_OWN_BIT;
-			const double t = c.score_dst[g * heads + k];
-			const double s = c.score_src[row * heads + k];
-			const double m = c.score_max[g * heads + k];
-			const double w = std::exp(leaky(s + t) - leaky(m + t));
-			const double x = j < c.width ? c.row(c.batch.src[e])[j] : 1;
-			want[j] += w * x;
-			size[j] += std::fabs(w * x);
+		for (uint32_t k = 0; k < heads; k++)
+			most[k] = std::max(most[k], c.score(e, g, k));
+	for (uint64_t e = c.batch.first[g]; e < c.batch.first[g + 1]; e++)
+		for (uint32_t k = 0; k < heads; k++) {
+			const double w = std::exp(c.score(e, g, k) - most[k]);
+			for (uint32_t j = k * channels; j < (k + 1) * channels; j++) {
+				const double x = c.row(c.batch.src[e])[j];
+				want[j] += w * x;
+				size[j] += std::fabs(w * x);
+			}
+			want[c.width + k] += w;
+			size[c.width + k] += w;
 		}
+}
+
+void expect_softmax_sums(const Case &c, double tolerance)
+{
+	const uint32_t whole = c.width + c.heads;
+
+	for (uint64_t g = 0; g < c.batch.vertex.size(); g++) {
+		std::vector<double> want(whole), size(whole);
+		softmax_sums(c, g, want, size);
+		for (uint32_t j = 0; j < whole; j++)
+			ASSERT_NEAR(c.state[c.batch.slot[g] * whole + j], want[j],
+				tolerance * size[j])
+				<< c.combine << " " << c.heads << " " << c.width;
+	}
 }
 
 TEST(OpAggregate, SoftmaxSumsAgainstDoublePrecision)
 {
 	Backend b(2);
 
-	for (uint32_t heads : {1u, 2u, 5u, 8u})
-		for (uint32_t channels : {1u, 7u, 8u, 33u, 64u}) {
-			const uint32_t width = heads * channels, whole = width + heads;
-			const Batch batch = Batch::random(mixed_sizes(60), 100, true);
-			Case c(batch, GNN_COMBINE_SOFTMAX, width, 100, heads);
-			std::fill(c.state.begin(), c.state.end(), 0.0f);
-			c.run(b, c.batch);
-			for (uint64_t g = 0; g < batch.vertex.size(); g++) {
-				std::vector<double> want(whole), size(whole);
-				softmax_sums(c, g, want, size);
-				for (uint32_t j = 0; j < whole; j++)
-					ASSERT_NEAR(c.state[batch.slot[g] * whole + j], want[j],
-						1e-6 * size[j]) << heads << " " << channels;
+	for (uint32_t heads : {1u, 2u, 5u, 8u, 11u})
+		for (uint32_t channels : {1u, 7u, 8u, 33u, 64u})
+			for (const float slope : {0.2f, -0.7f}) {
+				const Batch batch = Batch::random(mixed_sizes(60), 100, true);
+				Case c(batch, GNN_COMBINE_SOFTMAX, heads * channels, 100, heads);
+				c.slope = slope;
+				if (slope < 0)
+					c.find_minima();
+				c.run_from_zero(b);
+				expect_softmax_sums(c, 1e-6);
+				c.find_pair_maxima(b);
+				c.run_from_zero(b);
+				expect_softmax_sums(c, 2e-6);
+				if (HasFatalFailure())
+					return;
 			}
-		}
 }
 
 // Equal logits: each weight is exp(0) = 1, so the sums are exact.

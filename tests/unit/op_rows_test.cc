@@ -387,6 +387,31 @@ TEST(OpRows, HeadsDivideMeanAndScores)
 		}
 }
 
+TEST(OpRows, TailsAreHandedOnAndHalvesAdded)
+{
+	Backend b(2);
+	const uint32_t heads = 3, c = 4, z = heads * c;
+	const uint64_t rows = 260;
+	Floats x = random_floats(rows * (z + heads + c), 1);
+	struct gnn_rowop divide = op_of(GNN_ROW_DIVIDE, z + heads + c, z + c);
+	struct gnn_rowop mean = op_of(GNN_ROW_HEAD_MEAN, z + c, 2 * c);
+	struct gnn_rowop add = op_of(GNN_ROW_ADD, 2 * c, c);
+
+	divide.heads = mean.heads = heads;
+	divide.tail = mean.tail = c;
+	for (uint64_t r = 0; r < rows; r++)
+		for (uint32_t k = 0; k < heads; k++)
+			x[r * (z + heads + c) + z + k] = 2 + float(k);
+	expect_near(run(b, prog_of({divide, mean, add}), x, rows),
+		by_row(x, rows, z + heads + c, c, [&](uint64_t, const float *from, double *to) {
+		for (uint32_t j = 0; j < c; j++) {
+			to[j] = double(from[z + heads + j]);
+			for (uint32_t k = 0; k < heads; k++)
+				to[j] += double(from[k * c + j]) / (2.0 + k) / heads;
+		}
+	}), 1e-6);
+}
+
 TEST(OpRows, NoMessagesDivideToZero)
 {
 	Backend b(1);

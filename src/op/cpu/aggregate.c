@@ -21,7 +21,7 @@ enum {
 	GROUP_COST = 2,   /* of a state row to and from memory, in messages out of cache */
 };
 
-enum rule { PLAIN, CARRIED, MAXIMUM };
+enum rule { PLAIN, CARRIED, MAXIMUM, MINIMUM };
 
 struct terms {
 	const float *row[TERMS_MAX];
@@ -44,7 +44,8 @@ GNN_CPU_INLINE void add_entry(const enum rule rule, gnn_f8 *s, gnn_f8 *c, float 
 		*s = next;
 	} else {
 		const gnn_f8 y = *x * w;
-		const gnn_i8 take = (y > *s) | (y != y); /* a NaN wins and stays */
+		const gnn_i8 better = rule == MAXIMUM ? y > *s : y < *s;
+		const gnn_i8 take = better | (y != y); /* a NaN wins and stays */
 
 		*s = (gnn_f8)((take & (gnn_i8)y) | (~take & (gnn_i8)*s));
 	}
@@ -174,6 +175,12 @@ static void combine_max(float *state, const struct terms *t, uint64_t width)
 	combine_columns(MAXIMUM, state, NULL, t, width);
 }
 
+GNN_CPU_CLONES
+static void combine_min(float *state, const struct terms *t, uint64_t width)
+{
+	combine_columns(MINIMUM, state, NULL, t, width);
+}
+
 static void combine_sums(float *state, float *carry, const struct terms *t, uint64_t width)
 {
 	if (carry == NULL)
@@ -218,6 +225,12 @@ static void weigh_terms(float *weight, const struct gnn_aggregate_args *a, uint6
 
 	for (uint32_t k = 0; k < heads; k++)
 		most[k] = leaky(at_max[k] + at_dst[k], a->slope);
+	for (uint32_t k = 0; a->score_min != NULL && k < heads; k++) {
+		const float least = a->score_min[vertex * a->heads + head + k];
+		const float other = leaky(least + at_dst[k], a->slope);
+
+		most[k] = other > most[k] ? other : most[k];
+	}
 	for (uint32_t e = 0; e < count; e++) {
 		const uint64_t row = a->batch.src[first + e] & ~GNN_OWN_BIT;
 		const float *score = a->score_src + row * a->score_pitch + head;
@@ -227,6 +240,76 @@ static void weigh_terms(float *weight, const struct gnn_aggregate_args *a, uint6
 	}
 	for (uint32_t i = 0; i < count * heads; i++)
 		weight[i] = gnn_expf(weight[i]);
+}
+
+/*
+ * The score of one pair and head: leaky(x + y) . w. Eight partial sums, added in pairs at the end:
+ * the same order for the maximum and for the sums.
+ */
+GNN_CPU_INLINE float pair_score(const float *restrict x, const float *restrict y,
+	const float *restrict w, uint32_t n, float slope)
+{
+	float part[GNN_LANES] = {0};
+	uint32_t j = 0;
+
+	for (; j + GNN_LANES <= n; j += GNN_LANES)
+		for (uint32_t i = 0; i < GNN_LANES; i++)
+			part[i] = fmaf(leaky(x[j + i] + y[j + i], slope), w[j + i], part[i]);
+	for (uint32_t i = 0; j + i < n; i++)
+		part[i] = fmaf(leaky(x[j + i] + y[j + i], slope), w[j + i], part[i]);
+	for (uint32_t step = GNN_LANES / 2; step > 0; step /= 2)
+		for (uint32_t i = 0; i < step; i++)
+			part[i] += part[i + step];
+	return part[0];
+}
+
+/* Scores of the listed entries for some heads: score (count, heads). Rows begin at `row_head`. */
+GNN_CPU_CLONES
+static void score_pairs(float *score, const struct gnn_aggregate_args *a, const struct terms *t,
+	uint64_t vertex, uint32_t row_head, uint32_t head, uint32_t heads)
+{
+	const uint32_t channels = a->width / a->heads;
+	const float *target = a->target + vertex * a->target_pitch;
+
+	for (uint32_t e = 0; e < t->count; e++)
+		for (uint32_t k = 0; k < heads; k++) {
+			const uint64_t at = (uint64_t)(head + k) * channels;
+			const float *row = t->row[e] + at - (uint64_t)row_head * channels;
+
+			score[e * heads + k] = pair_score(row, target + at, a->att + at, channels,
+				a->slope);
+		}
+}
+
+/* As weigh_terms, of scores of pairs. */
+GNN_CPU_CLONES
+static void weigh_pairs(float *weight, const struct gnn_aggregate_args *a, uint32_t count,
+	uint64_t vertex, uint32_t head, uint32_t heads)
+{
+	const float *most = a->score_max + vertex * a->score_pitch + head;
+
+	for (uint32_t e = 0; e < count; e++)
+		for (uint32_t k = 0; k < heads; k++)
+			weight[e * heads + k] -= most[k];
+	for (uint32_t i = 0; i < count * heads; i++)
+		weight[i] = gnn_expf(weight[i]);
+}
+
+/* The maxima of the scores of the listed entries. */
+static void combine_pair_max(float *state, struct terms *t, float *score,
+	const struct gnn_aggregate_args *a, uint64_t vertex)
+{
+	const float one = 1.0f;
+	struct terms scores = {.weight = &one, .stride = 0, .count = t->count};
+
+	for (uint32_t head = 0; head < a->heads; head += HEADS_MAX) {
+		const uint32_t heads = (uint32_t)gnn_min_u64(HEADS_MAX, a->heads - head);
+
+		score_pairs(score, a, t, vertex, 0, head, heads);
+		for (uint32_t e = 0; e < t->count; e++)
+			scores.row[e] = score + e * heads;
+		combine_max(state + head, &scores, heads);
+	}
 }
 
 /* A few heads at a time: their denominators, the sums of weights, then the columns of each. */
@@ -241,7 +324,12 @@ static void combine_softmax(float *state, float *carry, struct terms *t, float *
 		const uint32_t heads = (uint32_t)gnn_min_u64(HEADS_MAX, a->heads - head);
 		const uint64_t at = a->width + head;
 
-		weigh_terms(weight, a, first, t->count, vertex, head, heads);
+		if (a->combine == GNN_COMBINE_SOFTMAX) {
+			weigh_terms(weight, a, first, t->count, vertex, head, heads);
+		} else {
+			score_pairs(weight, a, t, vertex, head, head, heads);
+			weigh_pairs(weight, a, t->count, vertex, head, heads);
+		}
 		for (uint32_t e = 0; e < t->count; e++)
 			sums.row[e] = weight + e * heads;
 		combine_sums(state + at, carry == NULL ? NULL : carry + at, &sums, heads);
@@ -261,7 +349,7 @@ static void combine_softmax(float *state, float *carry, struct terms *t, float *
 /* Kahan's carry of a group, or NULL. */
 static float *carry_of(const struct gnn_aggregate_args *a, uint64_t group)
 {
-	const uint64_t *carry = a->combine == GNN_COMBINE_MAX ? NULL : a->batch.carry;
+	const uint64_t *carry = gnn_combine_is_sum(a->combine) ? a->batch.carry : NULL;
 
 	if (carry == NULL || carry[group] == GNN_NO_CARRY)
 		return NULL;
@@ -283,16 +371,43 @@ GNN_CPU_INLINE void prefetch_row(const float *row, uint64_t width)
 GNN_CPU_INLINE void prefetch_group(const struct gnn_aggregate_args *a, uint64_t group)
 {
 	const struct gnn_edge_batch *b = &a->batch;
-	const bool softmax = a->combine == GNN_COMBINE_SOFTMAX;
-	const uint64_t whole = a->width + (softmax ? a->heads : 0);
+	const bool softmax = gnn_combine_is_softmax(a->combine);
+	const uint64_t whole = a->combine == GNN_COMBINE_PAIR_MAX ? a->heads :
+		a->width + (softmax ? a->heads : 0);
 	const float *carry = carry_of(a, group);
 
 	prefetch_row(a->state + b->slot[group] * a->state_pitch, whole);
 	if (carry != NULL)
 		prefetch_row(carry, whole);
-	if (softmax) {
+	if (a->combine == GNN_COMBINE_SOFTMAX)
 		__builtin_prefetch(a->score_dst + b->vertex[group] * a->score_pitch);
+	if (softmax)
 		__builtin_prefetch(a->score_max + b->vertex[group] * a->score_pitch);
+	if (gnn_combine_is_pair(a->combine))
+		prefetch_row(a->target + b->vertex[group] * a->target_pitch, a->width);
+}
+
+/* The listed entries, which begin at `first`, into one state; `weight` holds their weights. */
+static void combine_terms(float *state, float *carry, struct terms *t, float *weight,
+	const struct gnn_aggregate_args *a, uint64_t first, uint64_t vertex)
+{
+	switch (a->combine) {
+	case GNN_COMBINE_SUM:
+		combine_sums(state, carry, t, a->width);
+		break;
+	case GNN_COMBINE_MAX:
+		combine_max(state, t, a->width);
+		break;
+	case GNN_COMBINE_MIN:
+		combine_min(state, t, a->width);
+		break;
+	case GNN_COMBINE_PAIR_MAX:
+		combine_pair_max(state, t, weight, a, vertex);
+		break;
+	case GNN_COMBINE_SOFTMAX:
+	case GNN_COMBINE_PAIR_SOFTMAX:
+		combine_softmax(state, carry, t, weight, a, first, vertex);
+		break;
 	}
 }
 
@@ -314,13 +429,7 @@ static void combine_groups(const struct gnn_aggregate_args *a, uint64_t group, u
 		for (uint64_t e = batch->first[group], next; e < last; e = next) {
 			next = gnn_min_u64(last, e + TERMS_MAX);
 			list_terms(&t, weight, a, e, next);
-			if (a->combine == GNN_COMBINE_SUM)
-				combine_sums(state, carry, &t, a->width);
-			else if (a->combine == GNN_COMBINE_MAX)
-				combine_max(state, &t, a->width);
-			else
-				combine_softmax(state, carry, &t, weight, a, e,
-					batch->vertex[group]);
+			combine_terms(state, carry, &t, weight, a, e, batch->vertex[group]);
 		}
 	}
 }
@@ -349,8 +458,10 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 
 	if (batch->group_count == 0)
 		return GNN_OK;
-	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || batch->weight == NULL);
-	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || (a->heads > 0 && a->width % a->heads == 0));
+	GNN_ASSERT(batch->weight == NULL ||
+		(!gnn_combine_is_softmax(a->combine) && !gnn_combine_is_pair(a->combine)));
+	GNN_ASSERT((!gnn_combine_is_softmax(a->combine) && !gnn_combine_is_pair(a->combine)) ||
+		(a->heads > 0 && a->width % a->heads == 0));
 	cost = batch->first[batch->group_count] - batch->first[0] + GROUP_COST * batch->group_count;
 	team = gnn_cpu_team(b, cost * a->width);
 	pieces = (uint64_t)team * PIECES;

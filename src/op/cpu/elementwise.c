@@ -92,22 +92,23 @@ GNN_CPU_CLONES
 static void row_divide(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
 	float v)
 {
-	const uint32_t channels = op->dim_out / op->heads;
+	const uint32_t width = op->dim_out - op->tail, channels = width / op->heads;
 
 	(void)v;
 	for (uint32_t k = 0; k < op->heads; k++) {
-		const float denominator = x[op->dim_out + k] + op->epsilon;
+		const float denominator = x[width + k] + op->epsilon;
 
 		for (uint32_t j = k * channels; j < (k + 1) * channels; j++)
 			y[j] = x[j] / denominator;
 	}
+	memcpy(y + width, x + width + op->heads, op->tail * sizeof(float));
 }
 
 GNN_CPU_CLONES
 static void row_head_mean(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
 	float v)
 {
-	const uint32_t channels = op->dim_out;
+	const uint32_t channels = op->dim_out - op->tail;
 	const float heads = (float)op->heads;
 
 	(void)v;
@@ -117,6 +118,16 @@ static void row_head_mean(const struct gnn_rowop *op, const float *restrict x, f
 			y[j] += x[k * channels + j];
 	for (uint32_t j = 0; j < channels; j++)
 		y[j] /= heads;
+	memcpy(y + channels, x + op->heads * channels, op->tail * sizeof(float));
+}
+
+GNN_CPU_CLONES
+static void row_add(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
+	float v)
+{
+	(void)v;
+	for (uint32_t j = 0; j < op->dim_out; j++)
+		y[j] = x[j] + x[op->dim_out + j];
 }
 
 /* Eight partial sums, added in pairs at the end: the same order on every machine. */
@@ -178,6 +189,7 @@ static const row_fn kinds[] = {
 	[GNN_ROW_EMPTY] = row_empty,
 	[GNN_ROW_DIVIDE] = row_divide,
 	[GNN_ROW_HEAD_MEAN] = row_head_mean,
+	[GNN_ROW_ADD] = row_add,
 	[GNN_ROW_SCORES] = row_scores,
 	[GNN_ROW_L2NORM] = row_l2norm,
 };
