@@ -24,6 +24,18 @@ static void block_done(void *owner, uint64_t block, uint64_t sum)
 	gnn_container_block_done(w->container, w->array, block, sum);
 }
 
+/* A power of two: a slot does not cross the border of a block. */
+static uint64_t slot_bytes(const struct gnn_container *c)
+{
+	uint64_t all = gnn_container_options(c)->writer_bytes, bytes = GNN_BLOCK_BYTES;
+
+	if (all == 0)
+		all = GNN_ARRAY_WRITER_BYTES;
+	while (bytes > GNN_PAGE_BYTES && bytes > all / GNN_EXTENT_SLOTS)
+		bytes /= 2;
+	return bytes;
+}
+
 int gnn_array_writer_open(struct gnn_array_writer **out, struct gnn_container *c, const char *name,
 	uint64_t first_byte)
 {
@@ -44,7 +56,7 @@ int gnn_array_writer_open(struct gnn_array_writer **out, struct gnn_container *c
 		.extent = {.path = gnn_container_temp(c), .name = w->name,
 			.engine = gnn_container_options(c)->engine, .offset = a->offset,
 			.bytes = a->bytes},
-		.first_byte = first_byte, .slot_bytes = GNN_EXTENT_SLOT_BYTES, .done = block_done,
+		.first_byte = first_byte, .slot_bytes = slot_bytes(c), .done = block_done,
 		.owner = w}));
 	*out = w;
 	w = NULL;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/progress.h"
+#include "io/builder_memory.h"
 #include "io/file.h"
 #include "io/store_schema.h"
 #include "io/topo.h"
@@ -14,13 +15,6 @@
 #define SCRATCH_SUFFIX ".scratch"
 
 enum {
-	MEMORY_MIN = 128 << 10,
-	PIECE_BYTES_MIN = 4 << 10,
-	PIECE_BYTES_MAX = 1 << 20,
-	PIECES = 1024,             /* that the memory holds, at least */
-	WRITERS = 5,               /* two for offsets, two for neighbours, one for self-loops */
-	WRITERS_WEIGHTED = 7,
-	MERGE_BYTES_WANTED = 256 << 20,
 	HANDLES = 6,               /* of the scratch, in two merges at once: each reads, merges
 	                              a level, tells ids */
 	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
@@ -33,8 +27,10 @@ enum {
 struct gnn_builder {
 	char *out_path;
 	enum gnn_dio_engine engine;
+	uint64_t writer_bytes;
 	struct gnn_scratch *scratch;
 	struct gnn_idset *ids;
+	struct gnn_edgepool *pool; /* until there are too many edges for it, or ids to compact */
 	struct gnn_extsort *sort;
 	struct gnn_topo topo;      /* with the three above, once sealed */
 	struct gnn_container *container;
@@ -42,41 +38,6 @@ struct gnn_builder {
 };
 
 /* --- creating --- */
-
-/* How the memory is shared out. */
-struct shares {
-	uint64_t ids;      /* their bitmap */
-	uint64_t work;     /* batches; when they are done merges and array writers */
-	uint64_t writers;  /* of that, array writers at most */
-	uint64_t resident; /* sorted runs, which then need no disk */
-};
-
-/*
- * An eighth for the ids. Of the rest at most three quarters are worked with, as far as that is of
- * use; what is left keeps sorted runs.
- */
-static struct shares share(const struct gnn_builder_opts *o, uint64_t all)
-{
-	uint64_t writers = GNN_ARRAY_WRITER_BYTES *
-		(uint64_t)(o->weighted ? WRITERS_WEIGHTED : WRITERS);
-	struct shares s = {.ids = all / 8};
-
-	s.work = gnn_max_u64(gnn_extsort_memory_max(o->threads, o->weighted),
-		writers + MERGE_BYTES_WANTED);
-	s.work = gnn_min_u64(s.work, (all - s.ids) / 4 * 3);
-	s.writers = gnn_min_u64(writers, s.work / 2);
-	s.resident = all - s.ids - s.work;
-	return s;
-}
-
-static uint64_t piece_bytes(uint64_t all)
-{
-	uint64_t bytes = PIECE_BYTES_MAX;
-
-	while (bytes > PIECE_BYTES_MIN && bytes > all / PIECES)
-		bytes /= 2;
-	return bytes;
-}
 
 /* OUTPUT.scratch, or under its own name in another folder. */
 static int scratch_path(char **out, const struct gnn_builder_opts *o)
@@ -98,13 +59,13 @@ out:
 	return rc;
 }
 
-static int open_scratch(struct gnn_builder *b, const struct gnn_builder_opts *o, uint64_t all,
-	uint64_t resident)
+static int open_scratch(struct gnn_builder *b, const struct gnn_builder_opts *o,
+	const struct gnn_builder_memory *m)
 {
 	struct gnn_scratch_opts s = {
 		.engine = o->engine,
-		.piece_bytes = piece_bytes(all),
-		.resident_bytes = resident,
+		.piece_bytes = m->piece,
+		.resident_bytes = m->resident,
 		.handles = gnn_extsort_workers(o->threads) + HANDLES,
 	};
 	char *path = NULL;
@@ -144,8 +105,7 @@ static int try_output(const char *path)
 
 int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *o)
 {
-	uint64_t all = gnn_max_u64(o->memory_bytes, MEMORY_MIN);
-	struct shares shares = share(o, all);
+	struct gnn_builder_memory m = gnn_builder_memory(o->memory_bytes, o->threads, o->weighted);
 	struct gnn_builder *b = NULL;
 	int rc = GNN_OK;
 
@@ -153,17 +113,22 @@ int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *
 	GNN_TRY(try_output(o->out_path));
 	GNN_NEW(b, GNN_MEM_SORT);
 	b->engine = o->engine;
+	b->writer_bytes = m.writer;
 	b->out_path = gnn_mem_text(o->out_path);
 	if (b->out_path == NULL) {
 		rc = GNN_EOS;
 		goto out;
 	}
-	GNN_TRY(open_scratch(b, o, all, shares.resident));
-	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, shares.ids));
-	GNN_TRY(open_sort(b, o, shares.work));
+	GNN_TRY(open_scratch(b, o, &m));
+	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, m.ids));
+	GNN_TRY(open_sort(b, o, m.work));
+	if (!o->remap)
+		GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
+			.memory_bytes = m.resident / 2, .threads = o->threads,
+			.weighted = o->weighted, .both_ways = o->undirected}));
 	b->topo = (struct gnn_topo){
 		.scratch = b->scratch, .ids = b->ids, .sort = b->sort,
-		.work_bytes = shares.work, .writer_bytes = shares.writers,
+		.work_bytes = m.work, .writer_bytes = m.writers,
 		.threads = o->threads, .weighted = o->weighted, .undirected = o->undirected,
 		.dedup = o->dedup, .remap = o->remap,
 	};
@@ -180,6 +145,7 @@ void gnn_builder_destroy(struct gnn_builder *b)
 		return;
 	gnn_container_close(b->container);
 	gnn_topo_fini(&b->topo);
+	gnn_edgepool_destroy(b->pool);
 	gnn_extsort_destroy(b->sort);
 	gnn_idset_destroy(b->ids);
 	gnn_scratch_destroy(b->scratch);
@@ -201,6 +167,38 @@ static int refuse_id(const struct gnn_builder *b, const struct gnn_edges *e)
 		b->topo.edges_added + i + 1, e->src[i], e->dst[i], ID_BITS);
 }
 
+static int add_to_sort(void *builder, const struct gnn_edges *e)
+{
+	struct gnn_builder *b = builder;
+
+	return gnn_extsort_add(b->sort, e, gnn_edges_bits(e));
+}
+
+/* From here on edges are sorted a batch at a time, those in memory first. */
+static int end_pool(struct gnn_builder *b)
+{
+	int rc = gnn_edgepool_drain(b->pool, add_to_sort, b);
+
+	gnn_edgepool_destroy(b->pool);
+	b->pool = NULL;
+	return rc;
+}
+
+static int add_or_sort(struct gnn_builder *b, const struct gnn_edges *e, uint64_t bits)
+{
+	int rc;
+
+	if (b->pool != NULL) {
+		rc = gnn_edgepool_add(b->pool, e, bits);
+		if (rc != GNN_EOF)
+			return rc;
+		GNN_TRY(end_pool(b));
+	}
+	rc = gnn_extsort_add(b->sort, e, bits);
+out:
+	return rc;
+}
+
 /* A few edges, which are still in the cache when they are packed. */
 static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 {
@@ -218,7 +216,7 @@ static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 	}
 	for (uint64_t i = 0; i < e->count; i++)
 		loops += e->src[i] == e->dst[i];
-	GNN_TRY(gnn_extsort_add(b->sort, e, bits));
+	GNN_TRY(add_or_sort(b, e, bits));
 	t->edges_added += e->count;
 	t->loops_added += loops;
 out:
@@ -239,19 +237,42 @@ out:
 	return rc;
 }
 
+/* Edges that are still in memory are sorted there, if what that takes beside them is there too. */
+static int seal_pool(struct gnn_builder *b)
+{
+	struct gnn_topo *t = &b->topo;
+	int rc = GNN_OK;
+
+	if (b->pool == NULL)
+		return GNN_OK;
+	GNN_TRY(gnn_edgepool_end(b->pool));
+	if (gnn_buckets_extra_bytes(b->pool, t->threads) > t->work_bytes - t->writer_bytes)
+		return end_pool(b);
+	GNN_TRY(gnn_buckets_create(&t->buckets, &(struct gnn_buckets_opts){
+		.pool = b->pool, .threads = t->threads, .both_ways = t->undirected,
+		.unique = t->dedup}));
+	t->vertices = gnn_edgepool_id_end(b->pool);
+out:
+	return rc;
+}
+
 int gnn_builder_seal(struct gnn_builder *b, uint64_t vertices_min, uint64_t *vertices)
 {
 	int rc;
 
 	GNN_ASSERT(!b->sealed);
 	b->sealed = true;
+	GNN_TRY(seal_pool(b));
 	GNN_TRY(gnn_extsort_end(b->sort));
 	if (b->topo.sparse && !b->topo.undirected)
 		gnn_keyruns_fini(gnn_extsort_runs(b->sort, GNN_BY_SRC), b->scratch);
 	if (b->topo.remap)
 		GNN_TRY(gnn_idset_seal(b->ids, b->topo.work_bytes / 2, b->topo.work_bytes / 4,
 			b->topo.threads));
-	b->topo.vertices = b->topo.remap ? gnn_idset_count(b->ids) : gnn_extsort_id_end(b->sort);
+	if (b->topo.remap)
+		b->topo.vertices = gnn_idset_count(b->ids);
+	else if (b->topo.buckets == NULL)
+		b->topo.vertices = gnn_extsort_id_end(b->sort);
 	b->topo.vertices = gnn_max_u64(b->topo.vertices, vertices_min);
 	*vertices = b->topo.vertices;
 out:
@@ -329,6 +350,7 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 		.path = b->out_path,
 		.format = GNN_FORMAT_STORE,
 		.engine = b->engine,
+		.writer_bytes = b->writer_bytes,
 	};
 	struct arrays arrays = {0};
 

@@ -24,6 +24,7 @@ struct gnn_container_opts {
 	const char         *format;  /* "gnnrun-store", "gnnrun-result"; NULL at open: either */
 	enum gnn_dio_engine engine;
 	uint32_t            depth;   /* requests in flight of each stream or writer; 0: default */
+	uint64_t            writer_bytes; /* of an array writer, at most; 0: as below */
 };
 
 enum { GNN_ARRAY_WRITER_BYTES = 4 << 20 }; /* memory that an array writer takes, at most */

@@ -176,13 +176,53 @@ out:
 	return rc;
 }
 
+/* Neighbours of 32 bits, as they are or widened. */
+static int push_small(struct gnn_csr *c, const uint32_t *neighbor, uint64_t count)
+{
+	uint64_t wide[ITEMS];
+	int rc = GNN_OK;
+
+	if (c->narrow)
+		return gnn_array_writer_push(c->writer[NEIGHBORS], neighbor,
+			count * sizeof(*neighbor));
+	for (uint64_t i = 0; i < count; i += ITEMS) {
+		uint64_t n = gnn_min_u64(ITEMS, count - i);
+
+		for (uint64_t k = 0; k < n; k++)
+			wide[k] = neighbor[i + k];
+		GNN_TRY(gnn_array_writer_push(c->writer[NEIGHBORS], wide, n * sizeof(*wide)));
+	}
+out:
+	return rc;
+}
+
+int gnn_csr_push_rows(void *csr, const struct gnn_csr_rows *r)
+{
+	struct gnn_csr *c = csr;
+	int rc = GNN_OK;
+
+	GNN_ASSERT(r->count == 0 || r->first == c->row);
+	for (uint64_t i = 0; i < r->count; i++) {
+		c->loops = r->loops == NULL ? 0 : r->loops[i];
+		GNN_TRY(end_rows(c, c->counts.edges + r->end[i], c->row + 1));
+	}
+	c->counts.duplicates += r->duplicates;
+	GNN_TRY(push_small(c, r->neighbor, r->edges));
+	if (c->opts.weighted)
+		GNN_TRY(gnn_array_writer_push(c->writer[WEIGHTS], r->weight,
+			r->edges * sizeof(*r->weight)));
+	c->counts.edges += r->edges;
+out:
+	return rc;
+}
+
 int gnn_csr_close(struct gnn_csr **csr, struct gnn_csr_counts *counts)
 {
 	struct gnn_csr *c = *csr;
 	int rc = GNN_OK;
 
 	*csr = NULL;
-	if (c->opts.vertices > 0)
+	if (c->row < c->opts.vertices)
 		GNN_TRY(end_rows(c, c->counts.edges, c->opts.vertices));
 	GNN_TRY(flush_rows(c));
 	GNN_TRY(tell_used(c));

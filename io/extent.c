@@ -8,10 +8,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { SLOTS = GNN_EXTENT_SLOTS, BLOCKS = 2 /* that slots in flight can belong to */ };
-
-_Static_assert(SLOTS * GNN_EXTENT_SLOT_BYTES <= GNN_BLOCK_BYTES,
-	"slots belong to two blocks at most");
+enum {
+	SLOTS = GNN_EXTENT_SLOTS,
+	BLOCKS = SLOTS, /* that slots in flight can belong to, when they are as large as blocks */
+};
 
 /* A block of the extent, of which slots are on their way. */
 struct block {
@@ -161,7 +161,7 @@ int gnn_extent_writer_open(struct gnn_extent_writer **out, const struct gnn_exte
 
 	*out = NULL;
 	GNN_ASSERT(o->first_byte % GNN_BLOCK_BYTES == 0 && o->first_byte <= bytes);
-	GNN_ASSERT(o->slot_bytes != 0 && GNN_EXTENT_SLOT_BYTES % o->slot_bytes == 0 &&
+	GNN_ASSERT(o->slot_bytes != 0 && GNN_BLOCK_BYTES % o->slot_bytes == 0 &&
 		o->slot_bytes % GNN_PAGE_BYTES == 0);
 	GNN_NEW(w, GNN_MEM_IO);
 	w->o = *o;

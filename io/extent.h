@@ -32,7 +32,7 @@ struct gnn_extent_writer;
 struct gnn_extent_writer_opts {
 	struct gnn_extent extent;
 	uint64_t     first_byte; /* to write, a multiple of GNN_BLOCK_BYTES */
-	uint64_t     slot_bytes; /* a power of two of GNN_PAGE_BYTES to GNN_EXTENT_SLOT_BYTES */
+	uint64_t     slot_bytes; /* a power of two of GNN_PAGE_BYTES to GNN_BLOCK_BYTES */
 	gnn_block_fn done;
 	void        *owner;
 };

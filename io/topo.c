@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 
 /*
- * Three ways, by what the ids are.
+ * Edges that fit the memory are in buckets, and are written from there. Else three ways, by what
+ * the ids are.
  *
  * Without remap, or with ids that the bitmap holds, runs are there in both orders. Each is merged
  * into its arrays, the two at the same time; ranks keep the order, so they are put in place of ids
@@ -107,6 +108,43 @@ out:
 	d->csr = NULL;
 	if (rc < 0)
 		atomic_store(d->stop, true);
+	return rc;
+}
+
+/* --- both directions from buckets --- */
+
+static int push_rows(void *receiver, const struct gnn_csr_rows *rows)
+{
+	struct arrays *a = receiver;
+	int rc = GNN_OK;
+
+	gnn_progress_add(a->topo->progress, rows->edges, 0);
+	if (a->out != NULL)
+		GNN_TRY(gnn_csr_push_rows(a->out, rows));
+	if (a->in != NULL)
+		GNN_TRY(gnn_csr_push_rows(a->in, rows));
+out:
+	return rc;
+}
+
+static int write_buckets(struct gnn_topo *t)
+{
+	struct arrays a = {.topo = t};
+	int rc;
+
+	GNN_TRY(open_arrays(t, &a.out, false));
+	if (t->undirected)
+		GNN_TRY(open_arrays(t, &a.in, true));
+	GNN_TRY(gnn_buckets_by_src(t->buckets, push_rows, &a));
+	GNN_TRY(gnn_csr_close(&a.out, &t->out));
+	if (!t->undirected) {
+		GNN_TRY(open_arrays(t, &a.in, true));
+		GNN_TRY(gnn_buckets_by_dst(t->buckets, push_rows, &a));
+	}
+	GNN_TRY(gnn_csr_close(&a.in, &t->in));
+out:
+	gnn_csr_abort(a.out);
+	gnn_csr_abort(a.in);
 	return rc;
 }
 
@@ -287,6 +325,10 @@ static int count(struct gnn_topo *t)
 
 	if (t->sparse)
 		return sort_by_src(t);
+	if (t->buckets != NULL) {
+		t->edges = gnn_buckets_edges(t->buckets);
+		return GNN_OK;
+	}
 	t->edges = gnn_topo_listed(t);
 	if (!t->dedup)
 		return GNN_OK;
@@ -328,7 +370,9 @@ int gnn_topo_write(struct gnn_topo *t)
 
 	t->progress = gnn_progress_begin("topology", "edges", t->undirected ? t->edges :
 		2 * t->edges);
-	if (t->sparse)
+	if (t->buckets != NULL)
+		GNN_TRY(write_buckets(t));
+	else if (t->sparse)
 		GNN_TRY(write_sparse(t));
 	else
 		GNN_TRY(t->undirected ? write_undirected(t) : write_directed(t));
@@ -345,5 +389,7 @@ void gnn_topo_fini(struct gnn_topo *t)
 {
 	gnn_extsort_destroy(t->by_dst);
 	gnn_extsort_destroy(t->by_src);
+	gnn_buckets_destroy(t->buckets);
+	t->buckets = NULL;
 	t->by_dst = t->by_src = NULL;
 }

@@ -1,7 +1,7 @@
 /*
  * io/topo.h - from sorted runs of edges to the arrays of the topology in a container.
  *
- * Flow     builder, extsort -> [topo] -> keymerge, csr -> container
+ * Flow     builder, extsort or buckets -> [topo] -> keymerge, csr -> container
  * Owns     the sorts that sparse ids need in between
  * Lends    nothing
  * Thread   one caller
@@ -10,6 +10,7 @@
 #ifndef GNN_IO_TOPO_H
 #define GNN_IO_TOPO_H
 
+#include "io/buckets.h"
 #include "io/csr.h"
 #include "io/extsort.h"
 #include "io/idset.h"
@@ -19,6 +20,7 @@ struct gnn_topo {
 	struct gnn_scratch   *scratch;
 	struct gnn_idset     *ids;       /* remap: sealed; else still empty, and filled by write */
 	struct gnn_extsort   *sort;      /* ended: edges as they came, with their ids */
+	struct gnn_buckets   *buckets;   /* in its place, when all fits the memory; else NULL */
 	struct gnn_container *container; /* for write */
 	uint64_t work_bytes;             /* memory, array writers included: */
 	uint64_t writer_bytes;

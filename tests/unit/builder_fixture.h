@@ -259,7 +259,7 @@ struct BuilderFixture : ::testing::Test {
 	struct gnn_container *open() const
 	{
 		const struct gnn_container_opts o = {
-			store.c_str(), GNN_FORMAT_STORE, GNN_DIO_AUTO, 0};
+			store.c_str(), GNN_FORMAT_STORE, GNN_DIO_AUTO, 0, 0};
 		struct gnn_container *c = nullptr;
 
 		EXPECT_EQ(gnn_container_open(&c, &o), GNN_OK) << gnn_err_text();

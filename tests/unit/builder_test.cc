@@ -51,6 +51,59 @@ TEST_F(BuilderTest, RandomGraphsThroughManyRuns)
 	}
 }
 
+/* Ids get longer while edges come: blocks are laid out by what is known, and again at the end. */
+TEST_F(BuilderTest, GrowingIdsInMemory)
+{
+	Edges edges;
+
+	for (uint64_t i = 0; i < 40000; i++)
+		edges.push_back({i, gnn_mix64(i) % (i + 1), 1.0f * i});
+	for (Options o : every_option()) {
+		o.memory = 8 << 20;
+		o.threads = 3;
+		check(edges, o);
+		EXPECT_EQ(report.scratch_bytes, 0u);
+		EXPECT_EQ(report.run_count > 0, o.remap);
+	}
+}
+
+/* What was distributed in memory goes into runs when there is no end of it. */
+TEST_F(BuilderTest, MemoryThatOverflows)
+{
+	Edges edges = random_edges(40000, 3000, 8, 5, 17);
+
+	for (Options o : every_option()) {
+		o.memory = 2 << 20;
+		check(edges, o);
+		EXPECT_GT(report.run_count, 0u);
+	}
+}
+
+/* A bucket that does not fit the cache, by source and by destination. */
+TEST_F(BuilderTest, HubsInMemory)
+{
+	Edges edges;
+
+	for (uint64_t i = 0; i < 80000; i++)
+		edges.push_back(i % 2 ? Edge{5, gnn_mix64(i) % 9999, 1.0f * i} :
+			Edge{gnn_mix64(i) % 9999, 9, 1.0f * i});
+	check(edges, {});
+	EXPECT_EQ(report.run_count, 0u);
+	check(edges, {.weighted = true, .threads = 1});
+	check(edges, {.undirected = true, .dedup = true, .threads = 5});
+}
+
+TEST_F(BuilderTest, WideKeysInMemory)
+{
+	Edges edges = random_edges(9000, 3000, 9);
+
+	edges.push_back({1 << 22, 1, 1});
+	for (bool weighted : {false, true}) {
+		check(edges, {.weighted = weighted, .memory = 512 << 20});
+		EXPECT_EQ(report.run_count, 0u);
+	}
+}
+
 TEST_F(BuilderTest, EqualEdgesAlone)
 {
 	Edges edges;

@@ -83,7 +83,7 @@ struct ContainerFixture : ::testing::Test {
 
 	struct gnn_container_opts options() const
 	{
-		return {path.c_str(), format.c_str(), GNN_DIO_AUTO, 0};
+		return {path.c_str(), format.c_str(), GNN_DIO_AUTO, 0, 0};
 	}
 
 	int create(const std::vector<Array> &arrays)
