@@ -20,6 +20,7 @@
 #define GNN_ATTR_VERSION    "version"
 #define GNN_ATTR_VERTICES   "vertices"
 #define GNN_ATTR_EDGES      "edges"
+#define GNN_ATTR_RUN        "run"     /* of a result: store, model and options, as one hash */
 #define GNN_ATTR_PROVENANCE "provenance"
 
 /* Numbers of the root that save info a reading of the topology; --verify checks them. */

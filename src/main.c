@@ -150,10 +150,18 @@ out:
 	return gnn_comm_end(&comm, rc, said);
 }
 
+static void list_crash_points(void)
+{
+	for (const char *const *name = gnn_crash_points(); *name != NULL; name++)
+		gnn_out("%s\n", *name);
+}
+
 static int run(struct gnn_config *c, bool *said)
 {
 	if (c->dump_options)
 		gnn_help_markdown(commands);
+	else if (c->list_crash_points)
+		list_crash_points();
 	else if (c->version)
 		gnn_out("gnnrun " GNN_VERSION "\n");
 	else if (c->help)

@@ -79,7 +79,7 @@ struct gnn_config {
 	bool        allow_singleton;
 	uint64_t    peer_timeout; /* seconds */
 	const char *config_path;
-	bool        print_config, help, version, dump_options;
+	bool        print_config, help, version, dump_options, list_crash_points;
 	const char *faults;
 
 	/* import; vertices and feature_dtype for generate too. */
@@ -111,7 +111,7 @@ struct gnn_config {
 	int         message_order; /* enum gnn_message_order */
 	int         fanout;        /* enum gnn_opt_fanout */
 	int         metric;        /* enum gnn_metric */
-	bool        predict, save_layers;
+	bool        predict, save_layers, resume; /* resume: of train too */
 	struct gnn_text_list model_set; /* "key=value" each */
 
 	/* train; metric, out and heads as above. */
@@ -121,7 +121,6 @@ struct gnn_config {
 	int         sampler, optimizer, schedule, orchestration, pipeline;
 	double      lr, momentum, dropout, clip;
 	const char *checkpoint;    /* NULL: OUT.ckpt */
-	bool        resume;
 
 	/* model: a seeded one is made when `seeded` names an architecture. */
 	const char *seeded, *dims, *heads; /* lists as given: "64,32,8" */

@@ -216,10 +216,38 @@ uint64_t gnn_fault_count(enum gnn_fault_site site)
 	return atomic_load(&counts[site]);
 }
 
+static const char *const crash_points[] = {
+	"pub.before_fsync", "pub.before_rename", "pub.after_rename", /* of any file published */
+	"infer.layer_begun",      /* its files are open, nothing is read */
+	"infer.pass_done",        /* all is absorbed, nothing of it sealed */
+	"infer.shard_finished",   /* its rows are handed on, not yet brought to the disk */
+	"infer.files_sealed",     /* brought to the disk, the manifest is the old one */
+	"infer.manifest_written", /* the new one is there, what it replaces too */
+	"infer.layer_done",       /* the layer's input is removed */
+	"infer.rows_copied",      /* into the result, which is not published */
+	"infer.published",        /* the result is there, and the scratch folder still */
+	"step", "checkpoint",     /* of training: a step is done; all is in the new folder */
+	NULL,
+};
+
+const char *const *gnn_crash_points(void)
+{
+	return crash_points;
+}
+
+static bool is_listed(const char *name)
+{
+	for (size_t i = 0; crash_points[i] != NULL; i++)
+		if (strcmp(crash_points[i], name) == 0)
+			return true;
+	return false;
+}
+
 void gnn_crash_point(const char *name)
 {
 	uint32_t count = (uint32_t)atomic_load_explicit(&rule_count, memory_order_acquire);
 
+	GNN_ASSERT(count == 0 || is_listed(name));
 	for (uint32_t i = 0; i < count; i++) {
 		if (rules[i].site != SITE_CRASH || strcmp(rules[i].crash_name, name) != 0)
 			continue;

@@ -55,8 +55,9 @@ struct gnn_fault gnn_fault_next(enum gnn_fault_site site);
 bool     gnn_fault_named(enum gnn_fault_site site); /* some rule names it */
 uint64_t gnn_fault_count(enum gnn_fault_site site); /* operations so far */
 
-/* Kills the process with SIGKILL when a rule names this point. */
+/* Kills the process with SIGKILL when a rule names this point, which is one of the listed. */
 void gnn_crash_point(const char *name);
+const char *const *gnn_crash_points(void); /* NULL ends the list */
 
 GNN_END_DECLS
 

@@ -300,6 +300,9 @@ static const struct gnn_option options[] = {
 	{ROW("shards", COUNT, RUN, INFER), FIELD(shards), .preset = "auto", .zero_word = "auto",
 		.max = 0x1p31, .wanted = "N",
 		.help = "Ranges of vertices of the partitioned plan; at most one a panel"},
+	{ROW("resume", FLAG, RUN, INFER), FIELD(resume), .preset = "off",
+		.help = "Go on where a stopped or killed run has sealed its work; from the "
+			"beginning where there is none"},
 	{ROW("message-order", CHOICE, RUN, INFER | MODEL), FIELD(message_order), .preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
 
@@ -352,6 +355,9 @@ static const struct gnn_option options[] = {
 	{ROW("faults", TEXT, CONFIG, ALL), FIELD(faults), .wanted = "SPEC",
 		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE,
 		.help = "Faults to inject (base/fault.h)"},
+	{ROW("list-crash-points", FLAG, CONFIG, ALL), FIELD(list_crash_points), .preset = "off",
+		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE,
+		.help = "Print the points at which --faults crash:NAME@n can kill"},
 	{ROW("dump-options-md", FLAG, CONFIG, ALL), FIELD(dump_options), .preset = "off",
 		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE, .help = "Print docs/config.md"},
 };

@@ -2,12 +2,18 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/setting.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "infer/infer.h"
 #include "io/file.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { FACT_BYTES = 512 };
 
 _Static_assert((int)GNN_OPT_IO_URING == (int)GNN_DIO_URING &&
 	(int)GNN_OPT_IO_PREAD == (int)GNN_DIO_PREAD && (int)GNN_OPT_IO_MAP == (int)GNN_DIO_MAP,
@@ -82,6 +88,7 @@ static int print_json(const struct gnn_store *s, const struct gnn_backend *b,
 	gnn_json_u64(j, "vertices", s->vertices);
 	gnn_json_u64(j, "edges", s->edges);
 	gnn_json_real(j, "wall_s", r->wall_s);
+	gnn_json_text(j, "resumed", r->finished_before ? "finished" : r->resumed ? "yes" : "no");
 	gnn_json_real(j, "startup_s", r->startup_s);
 	gnn_json_real(j, "stream_s", r->stream_s);
 	gnn_json_real(j, "feature_s", r->feature_s);
@@ -110,7 +117,7 @@ static void print_text(const struct gnn_config *c, const struct gnn_store *s,
 	gnn_out("vertices    %llu, edges %llu, backend %s\n", (unsigned long long)s->vertices,
 		(unsigned long long)s->edges, b->ops->name);
 	gnn_out("features    %s at %s\n", gnn_units_bytes(x, (double)r->feature_bytes),
-		gnn_units_rate(y, (double)r->feature_bytes / r->feature_s, "B"));
+		gnn_units_rate(y, (double)r->feature_bytes / fmax(r->feature_s, 1e-9), "B"));
 	for (uint32_t l = 0; l < r->layer_count; l++)
 		gnn_out("layer %-5u %s, %s, %u wide: %s messages in %s\n", l + 1, r->layer[l].plan,
 			r->layer[l].message_order, r->layer[l].message_dim,
@@ -150,12 +157,40 @@ static bool is_verified(const struct gnn_config *c)
 	return c->verify_reads == GNN_OPT_ON;
 }
 
+/* Options that change the result: a run is gone on with only under the same. */
+static const char *const fact_names[] = {"message-order", "fanout"};
+
+struct facts {
+	struct gnn_option_fact fact[GNN_COUNT_OF(fact_names) + 1];
+	char value[GNN_COUNT_OF(fact_names) + 1][FACT_BYTES];
+};
+
+static void collect_facts(const struct gnn_config *c, struct facts *f)
+{
+	uint32_t n = GNN_COUNT_OF(fact_names), at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool negated;
+		const struct gnn_option *o = gnn_option_find(fact_names[i], strlen(fact_names[i]),
+			c->command, &negated);
+		const char *text = gnn_setting_text(o, c, f->value[i], FACT_BYTES);
+
+		f->fact[i] = (struct gnn_option_fact){fact_names[i], text != NULL ? text : ""};
+	}
+	f->value[n][0] = '\0';
+	for (uint32_t i = 0; i < c->model_set.count && at < FACT_BYTES; i++)
+		at += (uint32_t)snprintf(f->value[n] + at, FACT_BYTES - at, "%s ",
+			c->model_set.item[i]);
+	f->fact[n] = (struct gnn_option_fact){"model-set", f->value[n]};
+}
+
 int gnn_cmd_infer(const struct gnn_config *c)
 {
 	struct gnn_backend *backend = NULL;
 	struct gnn_store *store = NULL;
 	struct gnn_model *model = NULL;
 	struct gnn_infer_report report;
+	struct facts facts;
 	char *provenance = NULL;
 	int rc;
 
@@ -169,8 +204,12 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(gnn_backend_create(&backend, c->backend,
 		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads,
 			.memory_bytes = c->gpu_memory}));
+	collect_facts(c, &facts);
+	gnn_stop_listen();
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
 		.backend = backend, .out_path = c->out, .scratch = c->scratch,
+		.model_path = c->model, .fact = facts.fact,
+		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume,
 		.plan = (enum gnn_plan_kind)c->plan, .shards = (uint32_t)c->shards,
 		.gpu_memory = c->gpu_memory, .threads = (uint32_t)c->threads,
 		.chunk_bytes = c->chunk_bytes,
@@ -178,9 +217,12 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
 		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance}, &report));
+	if (report.finished_before)
+		gnn_log(GNN_LOG_INFO, "infer", "%s is there, by the same run: nothing to do",
+			c->out);
 	if (c->json)
 		GNN_TRY(print_json(store, backend, &report));
-	else
+	else if (!report.finished_before)
 		print_text(c, store, backend, &report);
 out:
 	gnn_backend_destroy(backend);

@@ -2,15 +2,20 @@
 #include "infer/infer.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "infer/planner.h"
 #include "infer/run.h"
+#include "io/file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define FOLDER_SUFFIX ".gnnrun-scratch"
 
 enum { PATH_BYTES = 4096 };
 
@@ -153,6 +158,7 @@ static int reserve(struct gnn_run *r)
 	GNN_TRY(alloc_rows(b, false, &r->finished, rows * widest));
 	if (r->plan.kind == GNN_PLAN_PARTITIONED)
 		GNN_TRY(alloc_rows(b, false, &r->converted, rows * widest_input));
+	r->bounce_floats = rows * widest;
 	r->host = r->finished;
 	if (!b->ops->unified)
 		GNN_TRY(alloc_rows(b, true, &r->host, rows * widest));
@@ -161,44 +167,92 @@ out:
 	return rc;
 }
 
-static int open_folder(struct gnn_run *r)
+static int set_folder_path(const struct gnn_infer_opts *o, char path[PATH_BYTES])
 {
-	const struct gnn_infer_opts *o = r->o;
 	const char *slash = strrchr(o->out_path, '/');
-	char path[PATH_BYTES];
 	int n;
 
-	if (r->plan.kind != GNN_PLAN_PARTITIONED)
-		return GNN_OK;
 	if (o->scratch == NULL)
-		n = snprintf(path, sizeof(path), "%s.gnnrun-scratch", o->out_path);
+		n = snprintf(path, PATH_BYTES, "%s" FOLDER_SUFFIX, o->out_path);
 	else
-		n = snprintf(path, sizeof(path), "%s/%s.gnnrun-scratch", o->scratch,
+		n = snprintf(path, PATH_BYTES, "%s/%s" FOLDER_SUFFIX, o->scratch,
 			slash != NULL ? slash + 1 : o->out_path);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");
-	n = gnn_folder_open(&r->folder, path);
-	return n < 0 ? n : gnn_folder_clear(r->folder);
+	return n < PATH_BYTES ? GNN_OK :
+		gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");
 }
 
+/* What an earlier run left is gone on with, or removed. */
+static int find_folder(struct gnn_run *r)
+{
+	char path[PATH_BYTES];
+	int rc;
+
+	GNN_TRY(set_folder_path(r->o, path));
+	if (!gnn_file_is_dir(path))
+		goto out;
+	GNN_TRY(gnn_folder_open(&r->folder, path));
+	if (r->o->resume) {
+		GNN_TRY(gnn_run_recall(r));
+		if (r->resuming)
+			goto out;
+	}
+	GNN_TRY(gnn_folder_clear(r->folder));
+out:
+	return rc < 0 ? rc : GNN_OK;
+}
+
+static int need_folder(struct gnn_run *r)
+{
+	char path[PATH_BYTES];
+	int rc = GNN_OK;
+
+	if (r->folder != NULL)
+		return GNN_OK;
+	GNN_TRY(set_folder_path(r->o, path));
+	GNN_TRY(gnn_folder_open(&r->folder, path));
+	GNN_TRY(gnn_folder_clear(r->folder));
+out:
+	return rc;
+}
+
+static int make_plan(struct gnn_run *r)
+{
+	const struct gnn_manifest *m = &r->recalled;
+
+	r->chunk_bytes = r->resuming ? m->chunk_bytes : r->o->chunk_bytes;
+	if (!r->resuming)
+		return gnn_planner_make(&r->plan, r->o, r->degrees);
+	return gnn_planner_again(&r->plan, r->o, r->degrees, &(struct gnn_plan_choice){
+		.kind = m->plan, .level = m->level, .chunk_bytes = m->chunk_bytes,
+		.shards = m->shards});
+}
+
+/* GNN_SKIPPED when an earlier run has done all of it. */
 static int open_run(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
 	uint32_t layers = gnn_model_layers(o->model);
+	char id[GNN_RUN_ID_BYTES];
 	int rc;
 
 	GNN_TRY(check_dense(o));
+	GNN_TRY(gnn_identity_collect(&r->facts, o));
+	gnn_identity_id(&r->facts, id);
+	GNN_TRY(find_folder(r));
+	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
+		return GNN_SKIPPED;
 	GNN_TRY(gnn_score_create(&r->score, o->store,
 		gnn_model_conv(o->model, layers - 1)->dim_out, o->metric, o->verify_reads));
-	GNN_TRY(gnn_result_create(&r->result, o));
+	GNN_TRY(gnn_result_create(&r->result, o, id));
 	GNN_TRY(gnn_planner_check(o));
 	GNN_TRY(load_degrees(r));
 	GNN_TRY(pin_store(r));
-	GNN_TRY(gnn_planner_make(&r->plan, o, r->degrees));
+	GNN_TRY(make_plan(r));
 	GNN_TRY(reserve(r));
-	GNN_TRY(open_folder(r));
+	if (r->plan.kind == GNN_PLAN_PARTITIONED || (o->save_layers && layers > 1))
+		GNN_TRY(need_folder(r));
 out:
-	return rc;
+	return rc < 0 ? rc : GNN_OK;
 }
 
 /* --- a layer --- */
@@ -206,14 +260,43 @@ out:
 static int open_kept(struct gnn_run *r, struct gnn_kept **out, struct gnn_kept_opts o,
 	uint32_t l, const char *what)
 {
-	char label[32];
+	char label[GNN_LABEL_BYTES];
 
-	if (o.kind != GNN_ROWS_MEMORY && o.kind != GNN_ROWS_FILE)
+	if (*out != NULL || (o.kind != GNN_ROWS_MEMORY && o.kind != GNN_ROWS_FILE))
 		return GNN_OK;
 	snprintf(label, sizeof(label), "layer%u-%s", l + 1, what);
 	o.folder = r->folder != NULL ? gnn_folder_path(r->folder) : NULL;
 	o.label = label;
+	gnn_run_reopen(r, &o, label);
 	return gnn_kept_open(out, &o);
+}
+
+static bool is_sealing(const struct gnn_run *r)
+{
+	return r->at.step == GNN_STEP_SEAL;
+}
+
+/* What an earlier process had open when it sealed or stopped: rows of scratch, memory. */
+static int resume_layer(struct gnn_run *r, uint32_t l)
+{
+	bool early = r->at.pass < gnn_plan_passes(&r->plan, l, r->layer.o.conv) -
+		r->plan.layer[l].shards + (is_sealing(r) ? 0 : 1);
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < l; i++)
+		GNN_TRY(open_kept(r, &r->output[i], gnn_plan_output(&r->plan, i, r->o), i, "out"));
+	if (l > 0 && !(is_sealing(r) && r->plan.kind == GNN_PLAN_RESIDENT)) {
+		GNN_TRY(open_kept(r, &r->input, gnn_plan_input(&r->plan, l, r->o), l, "input"));
+		r->input->finished = true;
+	}
+	if (!early && l + 1 < r->plan.layer_count)
+		GNN_TRY(open_kept(r, &r->next, gnn_plan_input(&r->plan, l + 1, r->o), l + 1,
+			"input"));
+	GNN_TRY(gnn_run_begin_pass(r, l, r->plan.layer[l].shards == 1 ? 0 : r->at.pass));
+	GNN_TRY(gnn_run_restore(r, &r->at));
+	r->layer.messages = r->report->layer[l].messages;
+out:
+	return rc;
 }
 
 static int begin_layer(struct gnn_run *r, uint32_t l)
@@ -226,8 +309,14 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 		.degrees = r->degrees, .chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
 		.carry_rows = lp->carry_rows, .targets = lp->targets,
 		.rows_max = gnn_max_u64(lp->chunk_rows, r->plan.finish_rows)}));
-	GNN_TRY(open_kept(r, &r->messages, gnn_plan_messages(&r->plan, l, r->o), l, "messages"));
+	if (!(is_sealing(r) && r->plan.kind == GNN_PLAN_RESIDENT))
+		GNN_TRY(open_kept(r, &r->messages, gnn_plan_messages(&r->plan, l, r->o), l,
+			"messages"));
 	GNN_TRY(open_kept(r, &r->output[l], gnn_plan_output(&r->plan, l, r->o), l, "out"));
+	if (r->resuming)
+		GNN_TRY(resume_layer(r, l));
+	r->resuming = false;
+	gnn_crash_point("infer.layer_begun");
 out:
 	return rc;
 }
@@ -246,7 +335,7 @@ static void drop(struct gnn_kept **k)
 /* Before the first shard is sealed. A resident input has been read for the last time by then. */
 static int open_next(struct gnn_run *r, uint32_t l)
 {
-	if (r->plan.kind == GNN_PLAN_RESIDENT) {
+	if (r->plan.kind == GNN_PLAN_RESIDENT) { /* input and states were alive until here */
 		drop(&r->input);
 		drop(&r->messages);
 	}
@@ -255,6 +344,7 @@ static int open_next(struct gnn_run *r, uint32_t l)
 	return open_kept(r, &r->next, gnn_plan_input(&r->plan, l + 1, r->o), l + 1, "input");
 }
 
+/* Its rows are whole, on the disk where they are in scratch; only then what they came from goes. */
 static int end_layer(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_layer_report *lr = &r->report->layer[l];
@@ -264,13 +354,17 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 		GNN_TRY(gnn_kept_finish(r->next));
 	if (r->output[l] != NULL)
 		GNN_TRY(gnn_kept_finish(r->output[l]));
-	lr->written_bytes = kept_bytes(r->messages) + kept_bytes(r->next) +
+	lr->written_bytes += kept_bytes(r->messages) + kept_bytes(r->next) +
 		kept_bytes(r->output[l]);
 	lr->messages = r->layer.messages;
+	r->at = (struct gnn_position){.layer = l + 1};
+	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+		GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	drop(&r->input);
 	drop(&r->messages);
 	r->input = r->next;
 	r->next = NULL;
+	gnn_crash_point("infer.layer_done");
 out:
 	return rc;
 }
@@ -292,6 +386,52 @@ static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
 	gnn_metrics_end(line);
 }
 
+/* Written down where the run is, with all that it has in memory. */
+static int stop(struct gnn_run *r)
+{
+	int rc;
+
+	r->at.states = true;
+	GNN_TRY(need_folder(r));
+	GNN_TRY(gnn_run_checkpoint(r, &r->at));
+	return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u, pass %u, at row %llu of %llu; "
+		"the same command with --resume goes on", r->at.layer + 1, r->at.pass + 1,
+		(unsigned long long)r->at.row, (unsigned long long)r->degrees->vertices);
+out:
+	return rc;
+}
+
+static int stream_pass(struct gnn_run *r, uint32_t l)
+{
+	int rc = GNN_OK;
+
+	if (!r->at.states)
+		GNN_TRY(gnn_run_begin_pass(r, l, r->at.pass));
+	r->at.states = false;
+	GNN_TRY(gnn_run_pass(r, l, r->at.pass));
+	if (rc == GNN_STOPPED)
+		return stop(r);
+	gnn_crash_point("infer.pass_done");
+	r->at.step = GNN_STEP_SEAL;
+	r->at.row = r->layer.to.first;
+out:
+	return rc;
+}
+
+static int seal_shard(struct gnn_run *r, uint32_t l)
+{
+	int rc;
+
+	r->at.states = false;
+	GNN_TRY(open_next(r, l));
+	GNN_TRY(gnn_run_seal(r, l));
+	if (rc == GNN_STOPPED)
+		return stop(r);
+	gnn_crash_point("infer.shard_finished");
+out:
+	return rc;
+}
+
 /* STREAM and SEAL of each shard; the first passes of a softmax have nothing to seal. */
 static int run_passes(struct gnn_run *r, uint32_t l)
 {
@@ -299,18 +439,28 @@ static int run_passes(struct gnn_run *r, uint32_t l)
 	uint32_t first_seal = passes - r->plan.layer[l].shards;
 	int rc = GNN_OK;
 
-	for (uint32_t p = 0; p < passes; p++) {
-		GNN_TRY(gnn_run_pass(r, l, p));
-		if (p < first_seal)
-			continue;
-		if (l == 0 && p == first_seal)
+	while (r->at.pass < passes) {
+		if (!is_sealing(r))
+			GNN_TRY(stream_pass(r, l));
+		if (l == 0 && r->at.pass == first_seal)
 			r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
-		if (p == first_seal)
-			GNN_TRY(open_next(r, l));
-		GNN_TRY(gnn_run_seal(r, l));
+		if (r->at.pass >= first_seal)
+			GNN_TRY(seal_shard(r, l));
+		/* States that no pass has sealed yet go on into the next. */
+		r->at = (struct gnn_position){.layer = l, .pass = r->at.pass + 1,
+			.states = r->at.pass < first_seal && r->plan.layer[l].shards == 1};
+		if (r->plan.kind == GNN_PLAN_PARTITIONED && r->at.pass < passes)
+			GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	}
 out:
 	return rc;
+}
+
+static void name_layer(struct gnn_layer_report *lr, const struct gnn_conv *c)
+{
+	lr->plan = gnn_plan_name(GNN_PLAN_AUTO);
+	lr->message_order = c->transform_first ? "transform-first" : "aggregate-first";
+	lr->message_dim = c->width;
 }
 
 static int run_layer(struct gnn_run *r, uint32_t l)
@@ -323,15 +473,11 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 
 	lr->plan = gnn_plan_name(r->plan.kind);
 	lr->shards = r->plan.layer[l].shards;
-	lr->message_order = c->transform_first ? "transform-first" : "aggregate-first";
-	lr->message_dim = c->width;
 	snprintf(what, sizeof(what), "layer %u", l + 1);
 	/* Each vertex is a row of every pass, and is finished once. */
 	r->progress = gnn_progress_begin(what, "rows", (gnn_plan_passes(&r->plan, l, c) + 1) *
 		r->o->store->vertices);
 	GNN_TRY(begin_layer(r, l));
-	if (l == 0)
-		r->stream_start_ns = gnn_clock_ns();
 	GNN_TRY(run_passes(r, l));
 	GNN_TRY(end_layer(r, l));
 	lr->wall_s = gnn_clock_s_since(start_ns);
@@ -345,18 +491,40 @@ out:
 	return rc;
 }
 
-static void close_run(struct gnn_run *r)
+/* Before PUBLISH, in a process that finds nothing else left. */
+static int reopen_outputs(struct gnn_run *r)
+{
+	int rc = GNN_OK;
+
+	for (uint32_t l = 0; l < r->plan.layer_count && r->resuming; l++)
+		GNN_TRY(open_kept(r, &r->output[l], gnn_plan_output(&r->plan, l, r->o), l, "out"));
+out:
+	return rc;
+}
+
+/* After a failure scratch stays only when it can be gone on with. */
+static void close_scratch(struct gnn_run *r, bool leave)
+{
+	struct gnn_kept **kept[] = {&r->input, &r->messages, &r->next};
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(kept); i++)
+		leave ? gnn_kept_leave(*kept[i]) : gnn_kept_drop(*kept[i]);
+	for (uint32_t l = 0; l < GNN_LAYERS_MAX; l++)
+		leave ? gnn_kept_leave(r->output[l]) : gnn_kept_drop(r->output[l]);
+	if (leave)
+		gnn_folder_close(r->folder);
+	else
+		gnn_folder_remove(r->folder);
+	gnn_manifest_fini(&r->recalled);
+}
+
+static void close_run(struct gnn_run *r, int rc)
 {
 	struct gnn_backend *b = r->o->backend;
 
 	if (r->pinned != NULL)
 		b->ops->unpin(b, r->pinned);
-	drop(&r->input);
-	drop(&r->messages);
-	drop(&r->next);
-	for (uint32_t l = 0; l < GNN_LAYERS_MAX; l++)
-		drop(&r->output[l]);
-	gnn_folder_remove(r->folder);
+	close_scratch(r, rc < 0 && r->has_manifest);
 	b->ops->free(b, r->finished);
 	b->ops->free(b, r->converted);
 	if (!b->ops->unified)
@@ -367,6 +535,27 @@ static void close_run(struct gnn_run *r)
 }
 
 /* OPEN -> (LAYER_BEGIN -> (STREAM -> SEAL) of each shard) of each layer -> PUBLISH */
+static int run_all(struct gnn_run *r)
+{
+	int rc;
+
+	GNN_TRY(open_run(r));
+	if (rc == GNN_SKIPPED) {
+		r->report->finished_before = true;
+		return GNN_OK;
+	}
+	r->report->resumed = r->resuming;
+	r->report->feature_bytes = r->o->store->features->bytes;
+	r->stream_start_ns = gnn_clock_ns();
+	for (uint32_t l = r->at.layer; l < r->plan.layer_count; l++)
+		GNN_TRY(run_layer(r, l));
+	GNN_TRY(reopen_outputs(r));
+	GNN_TRY(gnn_run_publish(r));
+	r->report->stream_s = gnn_clock_s_since(r->stream_start_ns);
+out:
+	return rc;
+}
+
 int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
 {
 	struct gnn_run r = {.o = o, .report = report};
@@ -374,17 +563,15 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 	int rc;
 
 	*report = (struct gnn_infer_report){.layer_count = gnn_model_layers(o->model)};
-	GNN_TRY(open_run(&r));
-	report->feature_bytes = o->store->features->bytes;
-	for (uint32_t l = 0; l < r.plan.layer_count; l++)
-		GNN_TRY(run_layer(&r, l));
-	GNN_TRY(gnn_run_publish(&r));
-	report->stream_s = gnn_clock_s_since(r.stream_start_ns);
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		report->score[k] = NAN;
+	for (uint32_t l = 0; l < report->layer_count; l++)
+		name_layer(&report->layer[l], gnn_model_conv(o->model, l));
+	rc = run_all(&r);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;
 	report->peak_host_bytes = gnn_machine_peak();
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
-out:
-	close_run(&r);
+	close_run(&r, rc);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { PATH_BYTES = 4096 };
 
@@ -50,12 +51,17 @@ static int create_file(struct gnn_rowfile **out, const struct gnn_kept_opts *o,
 	const char *suffix, uint32_t width, gnn_vid first)
 {
 	char path[PATH_BYTES], name[64];
+	struct gnn_rowfile_opts file = {.path = path, .name = name, .engine = o->engine,
+		.first_row = first, .rows = o->vertices - first,
+		.row_bytes = width * sizeof(float), .slot_bytes = o->slot_bytes};
+	bool own = strcmp(suffix, GNN_KEPT_OWN) == 0;
 
 	snprintf(path, sizeof(path), "%s/%s.%s", o->folder, o->label, suffix);
 	snprintf(name, sizeof(name), "rows of %s", o->label);
-	return gnn_rowfile_create(out, &(struct gnn_rowfile_opts){.path = path, .name = name,
-		.engine = o->engine, .first_row = first, .rows = o->vertices - first,
-		.row_bytes = width * sizeof(float), .slot_bytes = o->slot_bytes});
+	if (!o->reopen)
+		return gnn_rowfile_create(out, &file);
+	return gnn_rowfile_reopen(out, &file, own ? o->sealed_own : o->sealed_rows,
+		own ? o->own_sums : o->row_sums);
 }
 
 static int open_files(struct gnn_kept *k)
@@ -64,14 +70,16 @@ static int open_files(struct gnn_kept *k)
 	void *block;
 	int rc;
 
-	GNN_TRY(create_file(&k->rows, o, "rows", o->width, 0));
+	GNN_TRY(create_file(&k->rows, o, GNN_KEPT_ROWS, o->width, 0));
 	if (o->own_width > 0 && o->own_first < o->vertices)
-		GNN_TRY(create_file(&k->own, o, "own", o->own_width, o->own_first));
+		GNN_TRY(create_file(&k->own, o, GNN_KEPT_OWN, o->own_width, o->own_first));
 	for (uint32_t i = 0; i < block_count(o); i++) {
 		GNN_TRY(o->backend->ops->alloc_host(o->backend, &block,
 			o->block_rows * width_of(o) * sizeof(float)));
 		k->block[i].host = block;
 	}
+	k->put_rows = k->rows->sealed_rows;
+	k->finished = k->rows->writer == NULL;
 out:
 	return rc;
 }
@@ -156,6 +164,7 @@ int gnn_kept_put(struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *
 	int rc = GNN_OK;
 
 	GNN_ASSERT(!k->finished && rows <= o->block_rows && first + rows <= o->vertices);
+	k->put_rows = first + rows;
 	if (o->kind == GNN_ROWS_MEMORY)
 		return o->backend->ops->copy(o->backend, k->memory + first * width_of(o),
 			row_bytes, from, pitch * sizeof(float), row_bytes, rows);
@@ -170,6 +179,19 @@ int gnn_kept_put(struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *
 	k->count++;
 	if (o->backend->ops->unified)
 		GNN_TRY(push_oldest(k));
+out:
+	return rc;
+}
+
+int gnn_kept_seal(struct gnn_kept *k)
+{
+	int rc;
+
+	GNN_TRY(gnn_kept_drain(k));
+	if (k->rows != NULL)
+		GNN_TRY(gnn_rowfile_seal(k->rows));
+	if (k->own != NULL)
+		GNN_TRY(gnn_rowfile_seal(k->own));
 out:
 	return rc;
 }
@@ -229,7 +251,7 @@ uint64_t gnn_kept_written_bytes(const struct gnn_kept *k)
 	return bytes;
 }
 
-void gnn_kept_drop(struct gnn_kept *k)
+static void destroy(struct gnn_kept *k, bool keep_files)
 {
 	struct gnn_backend *b;
 
@@ -242,7 +264,23 @@ void gnn_kept_drop(struct gnn_kept *k)
 	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++)
 		b->ops->free_host(b, k->block[i].host);
 	b->ops->free(b, k->memory);
-	gnn_rowfile_remove(k->rows);
-	gnn_rowfile_remove(k->own);
+	if (keep_files)
+		gnn_rowfile_close(k->rows);
+	else
+		gnn_rowfile_remove(k->rows);
+	if (keep_files)
+		gnn_rowfile_close(k->own);
+	else
+		gnn_rowfile_remove(k->own);
 	gnn_mem_free(k);
+}
+
+void gnn_kept_drop(struct gnn_kept *k)
+{
+	destroy(k, false);
+}
+
+void gnn_kept_leave(struct gnn_kept *k)
+{
+	destroy(k, true);
 }

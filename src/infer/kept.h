@@ -18,6 +18,10 @@
 #include "infer/rows.h"
 #include "op/backend.h"
 
+/* Suffixes of the two files. */
+#define GNN_KEPT_ROWS "rows"
+#define GNN_KEPT_OWN  "own"
+
 enum { GNN_KEPT_BLOCKS = 3 }; /* on their way out of a device */
 
 struct gnn_kept_opts {
@@ -30,6 +34,10 @@ struct gnn_kept_opts {
 	const char         *folder, *label; /* FILE: "layer2-in" becomes layer2-in.rows, .own */
 	enum gnn_dio_engine engine;
 	uint64_t            slot_bytes; /* FILE: of each of the writers' four */
+	/* FILE that an earlier process left: rows that it sealed, with their sums. */
+	bool                reopen;
+	uint64_t            sealed_rows, sealed_own;
+	const uint64_t     *row_sums, *own_sums;
 };
 
 struct gnn_kept_block {
@@ -44,6 +52,7 @@ struct gnn_kept {
 	struct gnn_rowfile   *rows, *own;
 	struct gnn_kept_block block[GNN_KEPT_BLOCKS];
 	uint32_t              first, count; /* blocks on their way */
+	uint64_t              put_rows;     /* so far */
 	bool                  finished;
 };
 
@@ -54,6 +63,7 @@ int  gnn_kept_open  (struct gnn_kept **out, const struct gnn_kept_opts *o);
 int  gnn_kept_put   (struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *from,
 	uint64_t pitch);
 int  gnn_kept_drain (struct gnn_kept *k); /* what was put is in memory, or handed to the files */
+int  gnn_kept_seal  (struct gnn_kept *k); /* and on the disk, in files */
 int  gnn_kept_finish(struct gnn_kept *k); /* every row was put: from here on it lends them */
 struct gnn_rows gnn_kept_rows(const struct gnn_kept *k);
 /* Own columns of the chunks that [first, end) touches; NONE where they stand beside the rows. */
@@ -61,6 +71,7 @@ struct gnn_rows gnn_kept_own (const struct gnn_kept *k, gnn_vid first, gnn_vid e
 	uint64_t chunk_rows);
 uint64_t gnn_kept_written_bytes(const struct gnn_kept *k); /* to scratch, so far */
 void gnn_kept_drop  (struct gnn_kept *k); /* memory freed, files removed; NULL is fine */
+void gnn_kept_leave (struct gnn_kept *k); /* memory freed, files left; NULL is fine */
 
 uint64_t gnn_kept_memory_bytes (const struct gnn_kept_opts *o); /* in backend memory */
 uint64_t gnn_kept_buffer_bytes (const struct gnn_kept_opts *o); /* in host memory beside it */

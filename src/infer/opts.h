@@ -18,11 +18,20 @@ enum gnn_metric { GNN_METRIC_AUTO, GNN_METRIC_ACCURACY, GNN_METRIC_ROCAUC, GNN_M
 
 enum gnn_plan_kind { GNN_PLAN_AUTO, GNN_PLAN_RESIDENT, GNN_PLAN_PARTITIONED, GNN_PLAN_KINDS };
 
+/* An option that changes the result, for --resume to compare. */
+struct gnn_option_fact {
+	const char *name, *value;
+};
+
 struct gnn_infer_opts {
 	struct gnn_store    *store;
 	struct gnn_model    *model;
 	struct gnn_backend  *backend;
 	const char          *out_path;
+	const char          *model_path;  /* of the weights */
+	const struct gnn_option_fact *fact; /* (fact_count) */
+	uint32_t             fact_count;
+	bool                 resume;
 	const char          *scratch;     /* folder for the run's own; NULL: beside the output */
 	enum gnn_plan_kind   plan;
 	uint32_t             shards;      /* 0: as many as the budgets want */
@@ -50,6 +59,7 @@ struct gnn_layer_report {
 };
 
 struct gnn_infer_report {
+	bool     resumed, finished_before; /* went on; had nothing left to do */
 	double   startup_s, stream_s, feature_s, wall_s;
 	uint64_t read_bytes, written_bytes, feature_bytes;
 	uint64_t peak_host_bytes, peak_device_bytes;

@@ -1,6 +1,7 @@
 /* infer/pass.c - one pass over the graph: rows and edges are absorbed as they come; see run.h. */
 #include "infer/run.h"
 
+#include "base/stop.h"
 #include "base/trace.h"
 
 /* Work items whose operations are issued and not known to be done, oldest first. */
@@ -53,11 +54,23 @@ static struct gnn_rows own_rows(const struct gnn_run *r, uint32_t l, const struc
 	return (struct gnn_rows){.kind = GNN_ROWS_NONE};
 }
 
-/* States of one shard stand from the first pass on: its rows, which come once, are kept then. */
-static bool begins_states(const struct gnn_run *r, uint32_t l, const struct gnn_pass *pass,
-	uint32_t index)
+/* Destinations of a pass: those of the shard that is combined, or all. */
+static struct gnn_range range_of(const struct gnn_run *r, uint32_t l, uint32_t index)
 {
-	return r->plan.layer[l].shards == 1 ? index == 0 : pass->kind == GNN_PASS_COMBINE;
+	uint32_t shard;
+
+	if (gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard) != GNN_PASS_COMBINE)
+		return (struct gnn_range){.count = r->degrees->vertices};
+	return gnn_plan_range(&r->plan, l, shard, r->o->backend->ops->panel_rows, r->degrees);
+}
+
+/* States of one shard stand from the first pass on: its rows, which come once, are kept then. */
+static bool begins_states(const struct gnn_run *r, uint32_t l, uint32_t index)
+{
+	uint32_t shard;
+
+	return r->plan.layer[l].shards == 1 ? index == 0 :
+		gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard) == GNN_PASS_COMBINE;
 }
 
 static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struct gnn_pass *pass)
@@ -66,12 +79,9 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 	const struct gnn_kept *k = lp->input_message ? r->input : r->messages;
 	uint32_t shard;
 
-	*pass = (struct gnn_pass){.to = {.count = r->degrees->vertices},
+	*pass = (struct gnn_pass){.to = range_of(r, l, index),
 		.kind = gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard)};
-	if (pass->kind == GNN_PASS_COMBINE)
-		pass->to = gnn_plan_range(&r->plan, l, shard, r->o->backend->ops->panel_rows,
-			r->degrees);
-	pass->keeps_own = r->layer.o.conv->keep.dim_out > 0 && begins_states(r, l, pass, index);
+	pass->keeps_own = r->layer.o.conv->keep.dim_out > 0 && begins_states(r, l, index);
 	pass->transform = !lp->input_message && (index == 0 || r->messages == NULL);
 	if (pass->transform) {
 		pass->rows = input_rows(r);
@@ -81,6 +91,17 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 	pass->rows = gnn_kept_rows(k);
 	if (pass->kind == GNN_PASS_COMBINE)
 		pass->own = own_rows(r, l, k, pass);
+}
+
+/* Leaves out the rows in front of `first`, a chunk's. */
+static void skip_rows(struct gnn_rows *rows, gnn_vid first)
+{
+	gnn_vid end = rows->first + rows->count;
+
+	if (rows->kind == GNN_ROWS_NONE || rows->first >= first)
+		return;
+	rows->first = gnn_min_u64(first, end);
+	rows->count = end - rows->first;
 }
 
 /* --- absorbing --- */
@@ -100,9 +121,12 @@ static int retire(struct gnn_run *r, struct gnn_feed *feed, struct in_flight *f)
 static int keep_messages(struct gnn_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *work)
 {
-	if (!work->first || !pass->transform || r->messages == NULL || r->messages->finished ||
-		pass->keep != NULL)
+	if (!work->first || !pass->transform || r->messages == NULL || r->messages->finished)
 		return GNN_OK;
+	if (pass->keep != NULL) { /* they were made where they stay */
+		r->messages->put_rows = work->first_row + work->rows;
+		return GNN_OK;
+	}
 	return gnn_kept_put(r->messages, work->first_row, work->rows, r->layer.rows,
 		r->layer.rows_pitch);
 }
@@ -142,9 +166,22 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.rows = pass->rows;
 	opts.own = pass->own;
 	opts.to = pass->to;
+	opts.first_row = r->at.row;
+	skip_rows(&opts.rows, r->at.row);
+	skip_rows(&opts.own, r->at.row);
 	GNN_TRY(gnn_feed_start(&feed, &opts));
-	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK)
+	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
+		gnn_vid next = work->first_row + work->rows;
+		bool last = work->last;
+
 		GNN_TRY(absorb(r, feed, pass, work, &f));
+		if (last)
+			r->at.row = next;
+		if (last && next < r->degrees->vertices && gnn_stop_wanted()) {
+			rc = GNN_STOPPED;
+			goto out;
+		}
+	}
 	if (rc == GNN_EOF)
 		rc = GNN_OK;
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(feed);
@@ -158,15 +195,22 @@ out:
 	return rc;
 }
 
+int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index)
+{
+	struct gnn_range to = range_of(r, l, index);
+
+	return begins_states(r, l, index) ? gnn_layer_run_begin(&r->layer, &to) : GNN_OK;
+}
+
 int gnn_run_pass(struct gnn_run *r, uint32_t l, uint32_t index)
 {
 	struct gnn_pass pass;
-	int rc = GNN_OK;
+	int rc;
 
 	make_pass(r, l, index, &pass);
-	if (begins_states(r, l, &pass, index))
-		GNN_TRY(gnn_layer_run_begin(&r->layer, &pass.to));
 	GNN_TRY(stream(r, l, &pass));
+	if (rc == GNN_STOPPED)
+		return rc;
 	if (r->messages != NULL && !r->messages->finished)
 		GNN_TRY(gnn_kept_finish(r->messages));
 out:

@@ -54,8 +54,9 @@ enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,
 bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
-	return p->kind == GNN_PLAN_PARTITIONED &&
-		(layer + 1 == p->layer_count || o->save_layers);
+	if (layer + 1 == p->layer_count)
+		return p->kind == GNN_PLAN_PARTITIONED;
+	return o->save_layers;
 }
 
 static struct gnn_kept_opts kept(const struct gnn_plan *p, const struct gnn_infer_opts *o,

@@ -47,6 +47,7 @@ struct gnn_plan {
 	uint32_t ahead;       /* work items that circulate */
 	uint32_t in_flight;   /* of them, issued to the backend at most */
 	uint64_t chunk_bytes; /* the ceiling in force */
+	uint32_t level;       /* times that buffers were halved */
 	uint64_t entries;     /* of a work item */
 	uint64_t list_bytes;  /* of a piece of neighbours */
 	uint64_t slot_bytes;  /* of a scratch writer */

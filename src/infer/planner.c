@@ -135,6 +135,7 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	uint32_t height = o->backend->ops->panel_rows;
 	uint64_t widest = 0;
 
+	p->level = level;
 	/* A unified backend has done an operation when it returns; else two chunks overlap. */
 	p->in_flight = o->backend->ops->unified ? 1 : 3;
 	p->ahead = (uint32_t)depth + p->in_flight - 1;
@@ -260,4 +261,24 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (wanted != GNN_PLAN_RESIDENT && fit(p, o, d, GNN_PLAN_PARTITIONED))
 		return GNN_OK;
 	return gnn_plan_refuse(p, o);
+}
+
+int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, const struct gnn_plan_choice *c)
+{
+	struct gnn_infer_opts then = *o;
+	int rc = check_widths(o);
+
+	if (rc < 0)
+		return rc;
+	then.chunk_bytes = c->chunk_bytes;
+	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model), .kind = c->kind};
+	gnn_plan_budgets(p, o, d);
+	set_buffers(p, &then, c->level);
+	for (uint32_t l = 0; l < p->layer_count; l++) {
+		lay_out(p, l, &then, c->shards[l]);
+		add_states(p, l, &then, d);
+	}
+	gnn_plan_sum(p, o);
+	return gnn_plan_fits(p) ? GNN_OK : gnn_plan_refuse(p, o);
 }

@@ -22,6 +22,16 @@ int gnn_planner_check(const struct gnn_infer_opts *o);
 int gnn_planner_make (struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d);
 
+/* The plan that an earlier run had: kind, halvings, shards. */
+struct gnn_plan_choice {
+	enum gnn_plan_kind kind;
+	uint32_t level;
+	uint64_t chunk_bytes;
+	const uint32_t *shards; /* one a layer */
+};
+int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, const struct gnn_plan_choice *c);
+
 GNN_END_DECLS
 
 #endif

@@ -59,11 +59,12 @@ static void describe_arrays(const struct gnn_result *r, const struct gnn_infer_o
 			.dtype = GNN_U64, .rank = 1, .rows = v, .cols = 1};
 }
 
-int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o)
+int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o, const char *run_id)
 {
 	struct gnn_array array[GNN_LAYERS_MAX + 3];
 	struct gnn_attr attr[] = {{.name = GNN_ATTR_VERTICES, .number = o->store->vertices},
-		{.name = GNN_ATTR_EDGES, .number = o->store->edges}};
+		{.name = GNN_ATTR_EDGES, .number = o->store->edges},
+		{.name = GNN_ATTR_RUN, .text = run_id}};
 	struct gnn_result *r = NULL;
 	uint32_t count = 0;
 	int rc;

@@ -16,7 +16,8 @@ struct gnn_result;
 
 GNN_BEGIN_DECLS
 
-int  gnn_result_create (struct gnn_result **out, const struct gnn_infer_opts *o);
+int  gnn_result_create (struct gnn_result **out, const struct gnn_infer_opts *o,
+	const char *run_id);
 /* Output rows of `layer`, in order. Rows of a hidden layer are dropped unless save_layers. */
 int  gnn_result_rows   (struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h);
 /* Copies external ids, publishes. Sets r to NULL. */

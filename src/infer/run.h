@@ -1,5 +1,5 @@
 /*
- * infer/run.h - what one inference holds while it runs; private to infer, pass, seal and publish.
+ * infer/run.h - what one inference holds while it runs; private to infer and its leaves.
  *
  * Flow     infer -> [run] -> its leaves
  * Owns     plan, states, kept rows, scratch folder, result
@@ -11,6 +11,7 @@
 #define GNN_INFER_RUN_H
 
 #include "base/progress.h"
+#include "infer/identity.h"
 #include "infer/plan.h"
 #include "infer/result.h"
 #include "infer/score.h"
@@ -34,16 +35,42 @@ struct gnn_run {
 	float                       *host;     /* finished rows in host memory */
 	const char                  *pinned;   /* the mapped store, or NULL */
 	struct gnn_progress         *progress; /* of the layer: rows streamed, then finished */
+	uint64_t                     bounce_floats; /* room of `host` */
+	uint64_t                     chunk_bytes;   /* asked for, by the first of the processes */
 	uint64_t                     stream_start_ns;
+	/* Where the run is, and what of it lies in scratch. */
+	struct gnn_position          at;       /* the first thing that is not done */
+	struct gnn_manifest          facts;    /* of this process */
+	struct gnn_manifest          recalled; /* the manifest in force */
+	bool                         resuming; /* until the first layer is open again */
+	bool                         has_manifest;
+	uint64_t                     copy_number; /* of the last copies of memory */
 };
+
+/* Information: a signal wants the run to stop; r->at says where it is. */
+enum { GNN_STOPPED = 3 };
 
 GNN_BEGIN_DECLS
 
-/* A pass over the graph: pass `index` of layer l, all its work absorbed. */
+/* The states that pass `index` of layer l fills, empty. */
+int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index);
+/* The pass from r->at.row on: a reading of the graph, all its work absorbed. GNN_STOPPED. */
 int gnn_run_pass   (struct gnn_run *r, uint32_t l, uint32_t index);
-/* The vertices whose states stand in memory become rows of the next layer and of the result. */
+/*
+ * The vertices whose states stand in memory become rows of the next layer and of the result, from
+ * r->at.row on. GNN_STOPPED.
+ */
 int gnn_run_seal   (struct gnn_run *r, uint32_t l);
 int gnn_run_publish(struct gnn_run *r);
+
+/* Brings what is kept to the disk, and writes the manifest. */
+int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at);
+/* Takes r->at and r->recalled from the manifest, once compared; GNN_SKIPPED without one. */
+int gnn_run_recall (struct gnn_run *r);
+/* Kept rows of this label go on where the manifest says, when there are any. */
+void gnn_run_reopen(const struct gnn_run *r, struct gnn_kept_opts *o, const char *label);
+/* Memory of the backend as it was at the position. */
+int gnn_run_restore(struct gnn_run *r, const struct gnn_position *at);
 
 GNN_END_DECLS
 

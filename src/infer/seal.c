@@ -1,6 +1,7 @@
 /* infer/seal.c - states that are complete become rows of the next layer and of the result. */
 #include "infer/run.h"
 
+#include "base/stop.h"
 #include "base/trace.h"
 
 /* Rows of the layer after this one, from finished rows of this one. */
@@ -61,12 +62,17 @@ out:
 int gnn_run_seal(struct gnn_run *r, uint32_t l)
 {
 	gnn_vid first = r->layer.to.first, end = first + r->layer.to.count;
+	bool direct = l + 1 == r->plan.layer_count && r->output[l] == NULL;
 	int rc = GNN_OK;
 
-	for (gnn_vid v = first; v < end; v += r->plan.finish_rows) {
+	/* Rows that went into the result at once are gone with the process that wrote them. */
+	for (gnn_vid v = direct ? first : r->at.row; v < end; v += r->plan.finish_rows) {
 		uint64_t rows = gnn_min_u64(r->plan.finish_rows, end - v);
 		uint64_t span = gnn_trace_begin();
 
+		r->at.row = v;
+		if (gnn_stop_wanted())
+			return GNN_STOPPED;
 		GNN_TRY(gnn_layer_run_finish(&r->layer, v, rows, r->finished));
 		if (r->next != NULL)
 			GNN_TRY(keep_for_next(r, l, v, rows));

@@ -82,7 +82,7 @@ TEST_F(FaultTest, UnreadableRulesAreRefusedByName)
 TEST_F(FaultTest, TheNamedCrashPointKills)
 {
 	ASSERT_EQ(gnn_fault_parse("crash:pub.before_rename@2"), GNN_OK);
-	gnn_crash_point("another");
+	gnn_crash_point("pub.after_rename");
 	gnn_crash_point("pub.before_rename");
 	EXPECT_EXIT(gnn_crash_point("pub.before_rename"), ::testing::KilledBySignal(SIGKILL), "");
 }
