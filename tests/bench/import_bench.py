@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Edges into a store: what an import takes, beside what the disk alone would.
+
+usage: import_bench.py BUILD [--folder DIR] [--scale 21] [--edges 40M] [--npy-edges 20M]
+                       [--repeats 5] [--json FILE]
+
+Makes R-MAT edges once a folder (kept when one is given), as text with a SNAP heading and as npy.
+Each repeat measures the disk (BUILD/tests/io_bench, direct I/O, 8 MiB at a time, 8 in flight: reads
+and writes), then imports each file. Inputs lie in the page cache; outputs are removed before. The
+floor is the bytes of the input at the rate of reads and those of the store at the rate of writes.
+Needs numpy.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+parser = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument('build')
+parser.add_argument('--folder')
+parser.add_argument('--scale', type=int, default=21)
+parser.add_argument('--edges', default='40M')
+parser.add_argument('--npy-edges', default='20M')
+parser.add_argument('--repeats', type=int, default=5)
+parser.add_argument('--json')
+args = parser.parse_args()
+CHUNK = 1 << 20
+
+
+def number(text):
+    return int(float(text.rstrip('M')) * (1e6 if text.endswith('M') else 1))
+
+
+def rmat(rng, scale, count):
+    """a, b, c = .57, .19, .19; ids scattered by an odd factor."""
+    src, dst = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
+    for _ in range(scale):
+        u = rng.random(count, np.float32)
+        src = src << 1 | (u >= .76)
+        dst = dst << 1 | (((u >= .57) & (u < .76)) | (u >= .95))
+    mask, factor = np.uint32((1 << scale) - 1), np.uint32(0x9e3779b1)
+    return src * factor & mask, dst * factor & mask
+
+
+def digits(ids, end):
+    """(N, 11) bytes: decimal digits in front of `end`, and which of them count."""
+    powers = 10 ** np.arange(9, -1, -1, dtype=np.uint64)
+    text = np.full((len(ids), 11), ord(end), np.uint8)
+    text[:, :10] = ids[:, None].astype(np.uint64) // powers % 10 + ord('0')
+    used = np.ones((len(ids), 11), bool)
+    used[:, :9] = ids[:, None] >= powers[:9]
+    return text, used
+
+
+def make(folder):
+    text, npy = os.path.join(folder, 'edges.txt'), os.path.join(folder, 'edges.npy')
+    rng, edges, ids = np.random.default_rng(0), number(args.edges), []
+    if os.path.exists(text) and os.path.exists(npy):
+        return text, npy
+    with open(text, 'wb') as f:
+        f.write(b'# Nodes: %d Edges: %d\n' % (1 << args.scale, edges))
+        for first in range(0, edges, CHUNK):
+            src, dst = rmat(rng, args.scale, min(CHUNK, edges - first))
+            ids.append(np.stack([src, dst]).astype(np.int32))
+            parts = [digits(src, '\t'), digits(dst, '\n')]
+            f.write(np.hstack([p[0] for p in parts])[np.hstack([p[1] for p in parts])].tobytes())
+    np.save(npy, np.concatenate(ids, axis=1)[:, :number(args.npy_edges)])
+    return text, npy
+
+
+def disk(folder):
+    path = os.path.join(folder, 'disk')
+    out = subprocess.run([os.path.join(args.build, 'tests/io_bench'), '--file', path, '--bytes',
+                          '1G', '--runs', '1', '--request', '8M', '--depth', '8', '--engine',
+                          'uring'], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()[1:]]
+    return {row[1]: float(row[4]) * 1e9 for row in rows}
+
+
+def run(source, store):
+    if os.path.exists(store):
+        os.remove(store)
+    out = subprocess.run([os.path.join(args.build, 'gnnrun'), 'import', source, store, '--json',
+                          '--progress', 'never'], check=True, capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
+def spread(values, unit=1.0):
+    return '%.2f [%.2f .. %.2f]' % tuple(f(values) * unit for f in (statistics.median, min, max))
+
+
+def main():
+    result = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or temporary
+        store = os.path.join(folder, 'store.h5')
+        files = make(folder)
+        for repeat in range(args.repeats + 1):  # the first one warms up
+            rate = disk(folder)
+            for path in files:
+                report = run(path, store)
+                floor = (os.path.getsize(path) / rate['read'] +
+                         os.path.getsize(store) / rate['write'])
+                if repeat > 0:
+                    result.setdefault(os.path.basename(path), []).append({
+                        'wall_s': report['wall_s'], 'edges': report['edges_read'],
+                        'peak_mib': report['peak_host_bytes'] / (1 << 20), 'floor_s': floor,
+                        'read': rate['read'], 'write': rate['write']})
+        os.remove(store)
+    for name, rows in result.items():
+        wall = [r['wall_s'] for r in rows]
+        print('%-9s %.0f M edges: %s s = %s M edges/s; peak %.0f MiB' % (
+            name, rows[0]['edges'] / 1e6, spread(wall),
+            spread([r['edges'] / r['wall_s'] for r in rows], 1e-6),
+            max(r['peak_mib'] for r in rows)))
+        print('          disk read %s, write %s GB/s; floor %s s, ratio %s' % (
+            spread([r['read'] for r in rows], 1e-9), spread([r['write'] for r in rows], 1e-9),
+            spread([r['floor_s'] for r in rows]),
+            spread([r['wall_s'] / r['floor_s'] for r in rows])))
+    if args.json:
+        with open(args.json, 'w') as f:
+            json.dump(result, f, indent='\t')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
