@@ -24,11 +24,12 @@ struct gnn_array {
 	uint64_t       offset; /* of the first byte in the file; 0 when bytes is 0; set likewise */
 };
 
-/* An attribute: a u64, or a text of fixed length. */
+/* An attribute: a u64, a text of fixed length, or a real number (which reading passes over). */
 struct gnn_attr {
 	const char *name;   /* "vertices" of the root; "order/name" of the group /order */
 	const char *text;   /* NULL: a number */
 	uint64_t    number;
+	const double *real; /* NULL: not one */
 };
 
 GNN_BEGIN_DECLS

@@ -20,6 +20,7 @@ enum {
 	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
 	SLICE_EDGES = 4096,
 	ARRAYS_MAX = 16,
+	ATTRS_MAX = 24,
 	BLOCK_BYTES = 4 << 20,     /* of features and labels, copied at a time */
 	IDS = 4096,                /* that stand for none, written at a time */
 };
@@ -39,26 +40,6 @@ struct gnn_builder {
 
 /* --- creating --- */
 
-/* OUTPUT.scratch, or under its own name in another folder. */
-static int scratch_path(char **out, const struct gnn_builder_opts *o)
-{
-	const char *name = o->out_path, *folder = "", *slash = "";
-	uint64_t bytes;
-	int rc = GNN_OK;
-
-	if (o->scratch != NULL) {
-		name = strrchr(o->out_path, '/');
-		name = name == NULL ? o->out_path : name + 1;
-		folder = o->scratch;
-		slash = "/";
-	}
-	bytes = strlen(folder) + strlen(name) + sizeof("/" SCRATCH_SUFFIX);
-	GNN_NEW_ARRAY(*out, bytes, GNN_MEM_MISC);
-	snprintf(*out, bytes, "%s%s%s%s", folder, slash, name, SCRATCH_SUFFIX);
-out:
-	return rc;
-}
-
 static int open_scratch(struct gnn_builder *b, const struct gnn_builder_opts *o,
 	const struct gnn_builder_memory *m)
 {
@@ -71,7 +52,7 @@ static int open_scratch(struct gnn_builder *b, const struct gnn_builder_opts *o,
 	char *path = NULL;
 	int rc;
 
-	GNN_TRY(scratch_path(&path, o));
+	GNN_TRY(gnn_scratch_path(&path, o->out_path, o->scratch, SCRATCH_SUFFIX));
 	s.path = path;
 	GNN_TRY(gnn_scratch_create(&b->scratch, &s));
 out:
@@ -334,9 +315,10 @@ static void declare_topology(struct arrays *to, const struct gnn_builder *b)
 }
 
 /* Numbers that are known at the end only are set then; here they get their place. */
-static int create_container(struct gnn_builder *b, const struct gnn_builder_parts *parts)
+static uint32_t declare_attrs(struct gnn_attr *to, const struct gnn_builder *b,
+	const struct gnn_builder_parts *parts)
 {
-	const struct gnn_attr attrs[] = {
+	const struct gnn_attr own[] = {
 		{.name = GNN_ATTR_VERTICES, .number = b->topo.vertices},
 		{.name = GNN_ATTR_EDGES, .number = b->topo.edges},
 		{.name = GNN_ATTR_MAX_IN_DEGREE},
@@ -346,12 +328,24 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 		{.name = GNN_ATTR_DUPLICATES},
 		{.name = GNN_ATTR_CLASSES},
 	};
+	uint32_t count = (uint32_t)GNN_COUNT_OF(own) - (parts->labels == NULL);
+
+	GNN_ASSERT(count + parts->attr_count <= ATTRS_MAX);
+	memcpy(to, own, count * sizeof(*to));
+	for (uint32_t i = 0; i < parts->attr_count; i++)
+		to[count++] = parts->attrs[i];
+	return count;
+}
+
+static int create_container(struct gnn_builder *b, const struct gnn_builder_parts *parts)
+{
 	const struct gnn_container_opts o = {
 		.path = b->out_path,
 		.format = GNN_FORMAT_STORE,
 		.engine = b->engine,
 		.writer_bytes = b->writer_bytes,
 	};
+	struct gnn_attr attrs[ATTRS_MAX];
 	struct arrays arrays = {0};
 
 	declare_topology(&arrays, b);
@@ -364,8 +358,10 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 	}
 	if (b->topo.remap)
 		declare(&arrays, GNN_STORE_EXTERNAL_ID, GNN_U64, b->topo.vertices);
+	declare_rows(&arrays, GNN_STORE_ORIGINAL_ID, parts->original_id);
+	declare_rows(&arrays, GNN_STORE_EXTERNAL_ID, parts->external_id);
 	return gnn_container_create(&b->container, &o, arrays.array, arrays.count, attrs,
-		(uint32_t)GNN_COUNT_OF(attrs) - (parts->labels == NULL));
+		declare_attrs(attrs, b, parts));
 }
 
 /* --- beside the topology --- */
@@ -532,6 +528,8 @@ static int write_store(struct gnn_builder *b, const struct gnn_builder_parts *pa
 	b->topo.container = b->container;
 	GNN_TRY(gnn_topo_write(&b->topo));
 	GNN_TRY(write_external_ids(b));
+	GNN_TRY(write_rows(b, GNN_STORE_ORIGINAL_ID, parts->original_id, NULL));
+	GNN_TRY(write_rows(b, GNN_STORE_EXTERNAL_ID, parts->external_id, NULL));
 	GNN_TRY(write_rows(b, GNN_STORE_FEATURES, parts->features, NULL));
 	GNN_TRY(write_rows(b, GNN_STORE_LABELS, parts->labels, &classes));
 	GNN_TRY(write_splits(b, parts));

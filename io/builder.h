@@ -56,6 +56,9 @@ struct gnn_builder_parts {
 	const uint64_t         *split[3];     /* rows; with remap mapped by the caller */
 	uint64_t                split_count[3];
 	struct gnn_rows_source *split_source[3]; /* in their place: u64, one column */
+	struct gnn_rows_source *original_id, *external_id; /* u64, one column; not with remap */
+	const struct gnn_attr  *attrs;        /* beside the builder's own */
+	uint32_t                attr_count;
 	const char             *provenance;   /* JSON */
 	/* NULL, or asked for the provenance when features and labels have been read to the end. */
 	int                   (*provenance_at_end)(void *with, const char **json);

@@ -55,6 +55,8 @@ static int add_attr(struct gnn_layout *l, const struct gnn_attr *a, uint64_t tex
 	GNN_ASSERT(gnn_layout_attr(l, a->name) == NULL);
 	memcpy(to->name, a->name, strlen(a->name));
 	to->number = a->number;
+	to->is_real = a->real != NULL;
+	to->real = a->real != NULL ? *a->real : 0.0;
 	if (a->text != NULL) {
 		GNN_ASSERT(strlen(a->text) <= text_bytes && text_bytes <= GNN_PROVENANCE_MAX);
 		GNN_NEW_ARRAY(to->text, text_bytes + 1, GNN_MEM_MISC);
@@ -396,8 +398,8 @@ uint32_t gnn_container_attr_count(const struct gnn_container *c)
 struct gnn_attr gnn_container_attr_at(const struct gnn_container *c, uint32_t i)
 {
 	GNN_ASSERT(i < c->layout.attr_count);
-	return (struct gnn_attr){
-		c->layout.attr[i].name, c->layout.attr[i].text, c->layout.attr[i].number};
+	return (struct gnn_attr){.name = c->layout.attr[i].name, .text = c->layout.attr[i].text,
+		.number = c->layout.attr[i].number};
 }
 
 const char *gnn_container_text(const struct gnn_container *c, const char *name)

@@ -235,6 +235,8 @@ static int write_attr(hid_t attr, const struct gnn_layout_attr *a)
 	hid_t type;
 	herr_t failed;
 
+	if (a->is_real)
+		return H5Awrite(attr, H5T_NATIVE_DOUBLE, &a->real);
 	if (a->text == NULL)
 		return H5Awrite(attr, H5T_NATIVE_UINT64, &a->number);
 	type = text_type(a->text_bytes);
@@ -248,7 +250,8 @@ static int make_attr(struct maker *m, const struct gnn_layout_attr *a)
 	char group[GNN_ARRAY_NAME_MAX];
 	const char *name = split_attr(a->name, group);
 	hid_t space = H5Screate(H5S_SCALAR);
-	hid_t type = a->text != NULL ? text_type(a->text_bytes) : H5Tcopy(H5T_STD_U64LE);
+	hid_t type = a->text != NULL ? text_type(a->text_bytes) :
+		H5Tcopy(a->is_real ? H5T_IEEE_F64LE : H5T_STD_U64LE);
 	hid_t owner = H5I_INVALID_HID, attr = H5I_INVALID_HID;
 	int rc = GNN_OK;
 

@@ -20,6 +20,8 @@ struct gnn_layout_attr {
 	char    *text;       /* text_bytes and a NUL behind them; NULL: a number */
 	uint64_t text_bytes; /* length in the file, padded with zeros */
 	uint64_t number;
+	double   real;
+	bool     is_real;
 };
 
 struct gnn_layout {

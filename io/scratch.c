@@ -5,6 +5,7 @@
 #include "io/file.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -32,6 +33,22 @@ struct gnn_scratch {
 };
 
 /* --- scratch --- */
+
+int gnn_scratch_path(char **out, const char *output, const char *folder, const char *suffix)
+{
+	const char *name, *slash = folder != NULL ? strrchr(output, '/') : NULL;
+	uint64_t bytes;
+	int rc = GNN_OK;
+
+	*out = NULL;
+	name = slash != NULL ? slash + 1 : output;
+	bytes = (folder != NULL ? strlen(folder) + 1 : 0) + strlen(name) + strlen(suffix) + 1;
+	GNN_NEW_ARRAY(*out, bytes, GNN_MEM_MISC);
+	snprintf(*out, bytes, "%s%s%s%s", folder != NULL ? folder : "",
+		folder != NULL ? "/" : "", name, suffix);
+out:
+	return rc;
+}
 
 int gnn_scratch_create(struct gnn_scratch **out, const struct gnn_scratch_opts *o)
 {

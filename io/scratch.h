@@ -38,6 +38,9 @@ struct gnn_place {
 
 GNN_BEGIN_DECLS
 
+/* OUTPUT and suffix, or that under its own name in another folder; NULL: beside the output. */
+int      gnn_scratch_path   (char **out, const char *output, const char *folder,
+	const char *suffix);
 int      gnn_scratch_create (struct gnn_scratch **out, const struct gnn_scratch_opts *o);
 uint64_t gnn_scratch_piece_bytes  (const struct gnn_scratch *s);
 uint64_t gnn_scratch_written_bytes(const struct gnn_scratch *s); /* to the file */

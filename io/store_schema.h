@@ -32,7 +32,15 @@
 #define GNN_ATTR_CLASSES        "classes"    /* with labels only */
 
 /* Attributes of the group /order: which order, and its metrics. */
-#define GNN_ATTR_ORDER "order/name"
+#define GNN_ATTR_ORDER             "order/name"
+#define GNN_ATTR_ORDER_BOOTSTRAP   "order/bootstrap"   /* of taurus */
+#define GNN_ATTR_ORDER_ITERATIONS  "order/iterations"  /* of taurus */
+#define GNN_ATTR_ORDER_SPAN        "order/span"
+#define GNN_ATTR_ORDER_SPAN_BEFORE "order/span_before" /* of the store that was reordered */
+#define GNN_ATTR_ORDER_DISPERSION  "order/dispersion"
+#define GNN_ATTR_ORDER_BANDWIDTH   "order/bandwidth"
+#define GNN_ATTR_ORDER_PEAK        "order/peak_active"
+#define GNN_ATTR_ORDER_MEAN        "order/mean_active"
 
 /* Arrays of a store. */
 #define GNN_STORE_OUT_OFFSETS   "topology/out/offsets"

@@ -30,8 +30,8 @@ struct ContainerFixture : ::testing::Test {
 	std::string path;
 	std::string format = GNN_FORMAT_STORE;
 	struct gnn_container *writing = nullptr, *container = nullptr;
-	std::vector<struct gnn_attr> attrs = {{GNN_ATTR_VERTICES, nullptr, 7},
-		{GNN_ATTR_EDGES, nullptr, 9}, {GNN_ATTR_ORDER, "taurus", 0}};
+	std::vector<struct gnn_attr> attrs = {{GNN_ATTR_VERTICES, nullptr, 7, nullptr},
+		{GNN_ATTR_EDGES, nullptr, 9, nullptr}, {GNN_ATTR_ORDER, "taurus", 0, nullptr}};
 
 	/* A disk by default, for the sake of direct I/O. */
 	virtual std::filesystem::path base() const

@@ -41,7 +41,8 @@ struct StoreFixture : ContainerFixture {
 		add(array_of<uint64_t>(GNN_STORE_SPLIT_TEST, GNN_U64, {}));
 		add(array_of<uint64_t>(GNN_STORE_ORIGINAL_ID, GNN_U64, {5, 4, 3, 2, 1, 0}));
 		add(array_of<uint64_t>(GNN_STORE_EXTERNAL_ID, GNN_U64, {9, 99, 7, 77, 6, 66}));
-		attrs = {{GNN_ATTR_VERTICES, nullptr, 6}, {GNN_ATTR_EDGES, nullptr, 6}};
+		attrs = {{GNN_ATTR_VERTICES, nullptr, 6, nullptr},
+			{GNN_ATTR_EDGES, nullptr, 6, nullptr}};
 	}
 
 	void TearDown() override

@@ -53,10 +53,11 @@ TEST_F(StoreTest, RecordedCountsAreTakenAndChecked)
 {
 	struct gnn_store_counts n;
 
-	attrs.insert(attrs.end(),
-		{{GNN_ATTR_MAX_IN_DEGREE, nullptr, 3}, {GNN_ATTR_MAX_OUT_DEGREE, nullptr, 2},
-			{GNN_ATTR_ISOLATED, nullptr, 2}, {GNN_ATTR_SELF_LOOPS, nullptr, 1},
-			{GNN_ATTR_DUPLICATES, nullptr, 1}, {GNN_ATTR_CLASSES, nullptr, 3}});
+	for (auto [name, number] : std::initializer_list<std::pair<const char *, uint64_t>>{
+			{GNN_ATTR_MAX_IN_DEGREE, 3}, {GNN_ATTR_MAX_OUT_DEGREE, 2},
+			{GNN_ATTR_ISOLATED, 2}, {GNN_ATTR_SELF_LOOPS, 1},
+			{GNN_ATTR_DUPLICATES, 1}, {GNN_ATTR_CLASSES, 3}})
+		attrs.push_back({name, nullptr, number, nullptr});
 	write_store();
 	ASSERT_EQ(verify_store(&n), GNN_OK) << gnn_err_text();
 	expect_counts(n);
@@ -76,7 +77,7 @@ TEST_F(StoreTest, TheSmallestStores)
 	struct gnn_store_counts n;
 
 	arrays.clear();
-	attrs = {{GNN_ATTR_VERTICES, nullptr, 0}, {GNN_ATTR_EDGES, nullptr, 0}};
+	attrs = {{GNN_ATTR_VERTICES, nullptr, 0, nullptr}, {GNN_ATTR_EDGES, nullptr, 0, nullptr}};
 	for (const char *name : {GNN_STORE_OUT_OFFSETS, GNN_STORE_IN_OFFSETS})
 		add(array_of<uint64_t>(name, GNN_U64, {0}));
 	for (const char *name : {GNN_STORE_OUT_NEIGHBORS, GNN_STORE_IN_NEIGHBORS})
