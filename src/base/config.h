@@ -21,6 +21,7 @@ enum gnn_command_id {
 	GNN_CMD_IMPORT,
 	GNN_CMD_GENERATE,
 	GNN_CMD_INFO,
+	GNN_CMD_REORDER,
 	GNN_CMD_INFER,
 	GNN_CMD_TRAIN,
 	GNN_CMD_EXPORT,
@@ -100,6 +101,10 @@ struct gnn_config {
 
 	/* info */
 	bool        verify;
+
+	/* reorder */
+	const char *order, *bootstrap;
+	uint64_t    iterations;
 
 	/* export */
 	const char *dataset;

@@ -69,6 +69,19 @@ static const struct gnn_choice order_choices[] = {
 	{"aggregate-first", GNN_OPT_ORDER_AGGREGATE, "messages as wide as the layer's input"},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice vertex_order_choices[] = {
+	{"taurus", 0, "vertices move to the centres of their out-neighbours, again and again"},
+	{"rcm", 0, "reverse Cuthill-McKee on A + A^T"},
+	{"atlas", 0, "greedy: next comes the source that completes most destinations"},
+	{"random", 0, "by --seed"},
+	{"original", 0, "that of the import"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice bootstrap_choices[] = {
+	{"rcm", 0, NULL},
+	{"original", 0, NULL},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice seeded_choices[] = {
 	{"gcn", 0, NULL},
 	{"sage", 0, NULL},
@@ -126,6 +139,7 @@ static const struct gnn_choice metric_choices[] = {
 #define IMPORT        (1u << GNN_CMD_IMPORT)
 #define GENERATE      (1u << GNN_CMD_GENERATE)
 #define INFO          (1u << GNN_CMD_INFO)
+#define REORDER       (1u << GNN_CMD_REORDER)
 #define INFER         (1u << GNN_CMD_INFER)
 #define TRAIN         (1u << GNN_CMD_TRAIN)
 #define EXPORT        (1u << GNN_CMD_EXPORT)
@@ -209,6 +223,14 @@ static const struct gnn_option options[] = {
 		.zero_word = "auto", .wanted = "N",
 		.help = "Vertices of the training split; auto: 60 %, with 20 % for each of the "
 			"others"},
+
+	{ROW("order", WORD, GRAPH, REORDER), FIELD(order), .preset = "taurus",
+		.choices = vertex_order_choices, .help = "Which vertex comes when"},
+	{ROW("bootstrap", WORD, GRAPH, REORDER), FIELD(bootstrap), .preset = "rcm",
+		.choices = bootstrap_choices, .help = "Order that taurus begins with"},
+	{ROW("iterations", COUNT, GRAPH, REORDER), FIELD(iterations), .preset = "5", .min = 1,
+		.max = 1000, .wanted = "N",
+		.help = "Iterations of taurus at most; the best order seen is kept"},
 
 	{ROW("model", PATH, MODEL, INFER), FIELD(model), .wanted = "FILE",
 		.help = "Weights in safetensors, with the keys of PyG or DGL"},

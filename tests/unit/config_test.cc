@@ -26,6 +26,7 @@ const struct gnn_command commands[GNN_CMD_COUNT] = {
 	{"import", "SOURCE STORE.h5", "", 2, 2, nullptr},
 	{"generate", "KIND STORE.h5", "", 2, 2, nullptr},
 	{"info", "STORE.h5", "", 1, 1, nullptr},
+	{"reorder", "STORE.h5 OUT.h5", "", 2, 2, nullptr},
 	{"infer", "STORE.h5", "", 1, 1, nullptr},
 	{"export", "FILE.h5 OUT.npy", "", 2, 2, nullptr},
 	{"model", "M", "", 1, 1, nullptr},
