@@ -1,16 +1,9 @@
 /* cuda/backend_cuda.c - the CUDA backend: fills op's vtable from device, rows and launchers. */
-#include "cuda/rows.h"
+#include "cuda/backend.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-struct gnn_cuda {
-	struct gnn_backend     base; /* first */
-	struct gnn_cuda_device device;
-	struct gnn_cuda_rows   rows;
-	struct gnn_cuda_group  group;
-};
 
 static struct gnn_cuda *cuda_of(struct gnn_backend *b)
 {
@@ -38,6 +31,7 @@ static void destroy(struct gnn_backend *b)
 		return;
 	cudaDeviceSynchronize();
 	free_group(c);
+	gnn_cuda_grad_fini(c);
 	gnn_cuda_rows_fini(&c->rows);
 	gnn_cuda_device_fini(&c->device);
 	gnn_mem_free(c);
@@ -293,4 +287,5 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.group = group,
 	.peak_bytes = peak_bytes,
 	.room_bytes = room_bytes,
+	.grad = &gnn_grad_cuda,
 };

@@ -25,11 +25,14 @@ must() { "$@" || { echo "FAILED: $*"; failed=1; }; }
 step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
-	cmake --build $build --target gnnrun cuda_twin_test >"$out/build.log" 2>&1 ||
+	cmake --build $build --target gnnrun cuda_twin_test cuda_grad_test >"$out/build.log" 2>&1 ||
 		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
 }
 
-step_twin() { must $build/tests/cuda_twin_test; }
+step_twin() {
+	must $build/tests/cuda_twin_test
+	must $build/tests/cuda_grad_test
+}
 
 step_cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
 

@@ -175,7 +175,7 @@ class Train(unittest.TestCase):
                 (78, '--momentum', (*out, '--momentum', '.5')),
                 (78, '--io map', (*out, '--io', 'map')),
                 (78, 'rocauc', (*out, '--metric', 'rocauc')),
-                (69, 'CUDA', (*out, '--backend', 'cuda')),
+                (78, 'take a GPU', (*out, '--backend', 'cpu', '--gather', 'staged')),
                 (71, '--host-memory', (*out, '--host-memory', '100K'))):
             with self.subTest(args=args):
                 run_fails(self, code, text, 'train', self.store, *args)

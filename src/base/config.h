@@ -44,7 +44,9 @@ enum gnn_opt_sampler { GNN_OPT_SAMPLER_UNIFORM, GNN_OPT_SAMPLER_LABOR };
 enum gnn_opt_optimizer { GNN_OPT_ADAM, GNN_OPT_ADAMW, GNN_OPT_SGD };
 enum gnn_opt_schedule { GNN_OPT_SCHEDULE_CONSTANT, GNN_OPT_SCHEDULE_LINEAR,
 	GNN_OPT_SCHEDULE_COSINE, GNN_OPT_SCHEDULE_STEP };
-enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU };
+enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU,
+	GNN_OPT_STEP_GPU_GATHER };
+enum gnn_opt_gather { GNN_OPT_GATHER_AUTO, GNN_OPT_GATHER_STAGED, GNN_OPT_GATHER_ZERO_COPY };
 enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
 
 struct gnn_text_list {
@@ -123,7 +125,7 @@ struct gnn_config {
 	int         arch;          /* enum gnn_arch */
 	uint64_t    layers, hidden, batch_size, epochs, eval_every, patience, dependency;
 	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
-	int         sampler, optimizer, schedule, orchestration, pipeline;
+	int         sampler, optimizer, schedule, orchestration, gather, pipeline;
 	double      lr, momentum, dropout, clip;
 	const char *checkpoint;    /* NULL: OUT.ckpt */
 

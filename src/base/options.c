@@ -119,8 +119,16 @@ static const struct gnn_choice schedule_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice orchestration_choices[] = {
-	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "step-cpu"},
-	{"step-cpu", GNN_OPT_STEP_CPU, "the CPU samples, gathers and trains"},
+	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "by --backend and --gather"},
+	{"step-cpu", GNN_OPT_STEP_CPU, "the CPU samples and gathers; --backend trains"},
+	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers and trains"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice gather_choices[] = {
+	{"auto", GNN_OPT_GATHER_AUTO, "the whole table on the GPU where half of its memory holds "
+		"it; else zero-copy from rows of 2 KiB on, else staged"},
+	{"staged", GNN_OPT_GATHER_STAGED, "by the CPU into pinned memory, then copied"},
+	{"zero-copy", GNN_OPT_GATHER_ZERO_COPY, "by the GPU from pinned host memory in place"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice switch_choices[] = {
@@ -306,6 +314,8 @@ static const struct gnn_option options[] = {
 		.help = "End after so many epochs without a better validation figure"},
 	{ROW("orchestration", CHOICE, RUN, TRAIN), FIELD(orchestration), .preset = "auto",
 		.choices = orchestration_choices, .help = "Who samples, gathers and trains"},
+	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",
+		.choices = gather_choices, .help = "How rows of features reach a GPU"},
 	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",
 		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
 	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",

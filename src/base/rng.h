@@ -15,7 +15,7 @@
 
 #include "base/decl.h"
 
-static inline uint64_t gnn_mix64(uint64_t x)
+GNN_HOST_DEVICE static inline uint64_t gnn_mix64(uint64_t x)
 {
 	x ^= x >> 30;
 	x *= 0xbf58476d1ce4e5b9u;
@@ -25,7 +25,7 @@ static inline uint64_t gnn_mix64(uint64_t x)
 }
 
 /* Uniform 64 bits for (seed, stream, counter). */
-static inline uint64_t gnn_rng_u64(uint64_t seed, uint64_t stream, uint64_t counter)
+GNN_HOST_DEVICE static inline uint64_t gnn_rng_u64(uint64_t seed, uint64_t stream, uint64_t counter)
 {
 	uint64_t h = gnn_mix64(seed + 0x9e3779b97f4a7c15u);
 

@@ -182,14 +182,33 @@ static int check_options(const struct gnn_config *c)
 		return gnn_err(GNN_ECONFIG, "--momentum is of --optimizer sgd");
 	if (c->momentum >= 1)
 		return gnn_err(GNN_ECONFIG, "--momentum must be below 1");
-	if (strcmp(c->backend, "cuda") == 0)
-		return gnn_err(GNN_EUNAVAIL, "train has no CUDA operations yet: --backend cpu");
 	if (c->io == GNN_OPT_IO_MAP)
 		return gnn_err(GNN_ECONFIG, "train reads the store into memory: --io map is of "
 			"infer");
 	if (c->verify_reads == GNN_OPT_OFF)
 		return gnn_err(GNN_ECONFIG, "train verifies what it reads, once: --verify-reads "
 			"off is of infer");
+	return GNN_OK;
+}
+
+/* What only a GPU can do, and the orchestration that a way to gather makes. */
+static int choose_gather(struct job *j, const struct gnn_config *c)
+{
+	const bool gpu = !j->o.backend->ops->unified;
+	const bool gathers = c->gather == GNN_OPT_GATHER_ZERO_COPY ||
+		(c->gather == GNN_OPT_GATHER_AUTO && c->orchestration == GNN_OPT_STEP_GPU_GATHER);
+
+	if (!gpu && (c->gather != GNN_OPT_GATHER_AUTO ||
+		c->orchestration == GNN_OPT_STEP_GPU_GATHER))
+		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu-gather take a "
+			"GPU, and the backend is %s", j->o.backend->ops->name);
+	if ((c->orchestration == GNN_OPT_STEP_CPU && gathers) ||
+		(c->orchestration == GNN_OPT_STEP_GPU_GATHER && c->gather == GNN_OPT_GATHER_STAGED))
+		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu, "
+			"zero-copy of step-gpu-gather");
+	j->o.gather = gathers ? GNN_GATHER_ZERO_COPY : GNN_GATHER_STAGED;
+	j->o.gather_auto = c->gather == GNN_OPT_GATHER_AUTO &&
+		c->orchestration == GNN_OPT_ORCHESTRATION_AUTO;
 	return GNN_OK;
 }
 
@@ -244,7 +263,7 @@ static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e)
 	gnn_json_real(j, "eval_s", e->eval_s);
 	gnn_json_real(j, "cpu_embed_s", 0);
 	gnn_json_real(j, "gpu_idle_s", 0);
-	gnn_json_u64(j, "h2d_bytes", 0);
+	gnn_json_u64(j, "h2d_bytes", e->h2d_bytes);
 	gnn_json_u64(j, "input_vertices", e->input_vertices);
 	gnn_json_u64(j, "max_staleness", 0);
 	gnn_json_real(j, "max_weight_change", e->max_weight_change);
@@ -261,7 +280,9 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "command", "train");
 	gnn_json_text(j, "backend", job->o.backend->ops->name);
 	gnn_json_u64(j, "ranks", 1);
-	gnn_json_text(j, "orchestration", "step-cpu");
+	gnn_json_text(j, "orchestration",
+		r->gather == GNN_GATHER_STAGED ? "step-cpu" : "step-gpu-gather");
+	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
 	gnn_json_text(j, "metric", r->metric);
 	gnn_json_real(j, "wall_s", r->wall_s);
 	gnn_json_u64(j, "weights", r->weights);
@@ -309,8 +330,9 @@ int gnn_cmd_train(const struct gnn_config *c)
 	GNN_TRY(make_job(job, c));
 	GNN_TRY(gnn_store_open(&job->o.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
-	GNN_TRY(gnn_backend_create(&job->o.backend, "cpu",
-		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
+	GNN_TRY(gnn_backend_create(&job->o.backend, c->backend, &(struct gnn_backend_opts){
+		.threads = (uint32_t)c->threads, .memory_bytes = c->gpu_memory}));
+	GNN_TRY(choose_gather(job, c));
 	GNN_TRY(gnn_train_run(&job->o, &report));
 	if (c->json)
 		GNN_TRY(print_json(job, &report));

@@ -13,8 +13,8 @@
 #ifndef GNN_OP_GRAD_H
 #define GNN_OP_GRAD_H
 
+#include "op/attend.h"
 #include "op/backend.h"
-#include "op/drop.h"
 
 /* Rows of a table by id, widened to floats. */
 struct gnn_gather_args {
@@ -80,40 +80,6 @@ struct gnn_batch_norm_args {
 	bool         training;
 };
 
-/*
- * Attention over a block: entry e of destination v from row u = src[e], head k:
- *   a = softmax_e(leaky(score[u][k] + score[v][heads + k])),  kept by dropout: a',
- *   y[v][k] = sum_e a' z[u][k].   The destinations are the first rows of the block.
- * back: from dy, with d = a dot(dy[v][k], z[u][k]) and so on,
- *   dz (src_rows, heads channels), dscore (src_rows, 2 heads); rows past the destinations have no
- *   second half. dlogit (entries, heads) is scratch.
- */
-struct gnn_attend_args {
-	uint32_t        heads, channels;
-	float           slope;
-	struct gnn_drop drop;
-	const uint64_t *id;          /* (dst_rows) */
-	uint64_t        dst_rows, src_rows;
-	const uint64_t *first;       /* (dst_rows + 1) */
-	const uint32_t *src;         /* (entries) */
-	const uint64_t *back_first;  /* (src_rows + 1): the block turned round */
-	const uint32_t *back_dst, *back_entry; /* (entries) */
-	const float    *z, *score;
-	float          *alpha;       /* (entries, heads) */
-	float          *y;
-	const float    *dy;
-	bool            mean;        /* dy is (dst_rows, channels), of the mean over the heads */
-	float          *dz, *dscore, *dlogit;
-};
-
-/* dz[u][k] += dscore[u][k] att[k] and datt[k] += dscore[u][k] z[u][k]; dscore (rows, stride). */
-struct gnn_score_back_args {
-	const float *dscore, *z, *att;
-	float       *dz, *datt;
-	uint64_t     rows;
-	uint32_t     stride, heads, channels;
-};
-
 /* Mean over the labelled rows. Classes: label[i] < 0 is unlabelled. Many labels: 0 or 1 a cell. */
 struct gnn_loss_args {
 	const float   *y;        /* (rows, width) */
@@ -149,6 +115,8 @@ struct gnn_grad_ops {
 	int (*batch_norm_back)(struct gnn_backend *b, const struct gnn_batch_norm_args *a);
 	int (*attend)(struct gnn_backend *b, const struct gnn_attend_args *a);
 	int (*attend_back)(struct gnn_backend *b, const struct gnn_attend_args *a);
+	int (*score)(struct gnn_backend *b, const struct gnn_score_args *a);
+	int (*finish)(struct gnn_backend *b, const struct gnn_finish_args *a);
 	int (*score_back)(struct gnn_backend *b, const struct gnn_score_back_args *a);
 	int (*loss)(struct gnn_backend *b, struct gnn_loss_args *a);
 	int (*sum_squares)(struct gnn_backend *b, const float *x, uint64_t count, double *sum);

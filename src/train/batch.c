@@ -18,7 +18,7 @@ struct worker {
 	struct gnn_batches *owner;
 	uint32_t            index;
 	struct gnn_sampler *sampler;
-	struct gnn_backend *backend; /* of one thread; NULL: the caller's */
+	struct gnn_backend *backend; /* that gathers, on the CPU */
 	struct gnn_fetch   *fetch;   /* where the features are in the store only */
 	struct gnn_queue   *free, *full;
 	struct gnn_stage   *stage;
@@ -36,7 +36,7 @@ struct gnn_batches {
 /* The training rows of a step. */
 static int list_seeds(const struct gnn_batches *b, struct gnn_batch *batch)
 {
-	const struct gnn_source *s = b->o.source;
+	const struct gnn_train_source *s = b->o.source;
 	const uint64_t epoch = batch->step / b->steps_an_epoch;
 	const uint64_t first = batch->step % b->steps_an_epoch * b->o.batch_size;
 	struct gnn_shuffle order;
@@ -68,16 +68,40 @@ out:
 	return rc;
 }
 
+/* Gives up the room for rows, pinned for a device or not. */
+static void free_rows(const struct gnn_batches *b, struct gnn_batch *batch)
+{
+	if (batch->pinned)
+		b->o.backend->ops->unpin(b->o.backend, batch->room[X].data);
+	batch->pinned = false;
+	gnn_room_fini(&batch->room[X]);
+}
+
+/* Room for the rows, which a device copies from fastest where it is pinned. */
+static int take_rows(const struct gnn_batches *b, struct gnn_batch *batch)
+{
+	const uint64_t floats = batch->sample.id_count * b->o.source->dim;
+	struct gnn_backend *backend = b->o.backend;
+	int rc = GNN_OK;
+
+	if (floats * sizeof(float) > batch->room[X].bytes) {
+		free_rows(b, batch);
+		GNN_TRY(gnn_room_take(&batch->room[X], floats, sizeof(float)));
+		batch->pinned = !backend->ops->unified && backend->ops->pin(backend,
+			batch->room[X].data, batch->room[X].bytes) == GNN_OK;
+	}
+	batch->x = batch->room[X].data;
+out:
+	return rc;
+}
+
 static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
 {
-	const struct gnn_source *s = b->o.source;
-	struct gnn_backend *backend = w->backend != NULL ? w->backend : b->o.backend;
+	const struct gnn_train_source *s = b->o.source;
 	const uint64_t label_bytes = s->label != NULL ? sizeof(int64_t) : s->classes;
 	int rc;
 
-	GNN_TRY(gnn_room_take(&batch->room[X], batch->sample.id_count * s->dim, sizeof(float)));
 	GNN_TRY(gnn_room_take(&batch->room[LABELS], batch->seed_count, label_bytes));
-	batch->x = batch->room[X].data;
 	batch->label = s->label != NULL ? batch->room[LABELS].data : NULL;
 	batch->labels = s->label != NULL ? NULL : batch->room[LABELS].data;
 	for (uint64_t i = 0; i < batch->seed_count; i++) {
@@ -89,11 +113,14 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 			memcpy(batch->labels + i * s->classes, s->labels + v * s->classes,
 				s->classes);
 	}
+	if (!b->o.collect)
+		return GNN_OK;
+	GNN_TRY(take_rows(b, batch));
 	if (w->fetch != NULL)
 		return gnn_fetch_rows(w->fetch, batch->sample.id, batch->sample.id_count,
 			batch->x);
-	GNN_TRY(backend->ops->grad->gather(backend, &(struct gnn_gather_args){.table = s->table,
-		.dtype = s->dtype, .width = s->dim, .id = batch->sample.id,
+	GNN_TRY(w->backend->ops->grad->gather(w->backend, &(struct gnn_gather_args){
+		.table = s->table, .dtype = s->dtype, .width = s->dim, .id = batch->sample.id,
 		.rows = batch->sample.id_count, .to = batch->x}));
 out:
 	return rc;
@@ -153,9 +180,8 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 	if (b->o.workers > 0)
 		o.threads = 1;
 	GNN_TRY(gnn_sampler_create(&w->sampler, &o));
-	if (b->o.workers > 0)
-		GNN_TRY(gnn_backend_create(&w->backend, "cpu",
-			&(struct gnn_backend_opts){.threads = 1}));
+	GNN_TRY(gnn_backend_create(&w->backend, "cpu",
+		&(struct gnn_backend_opts){.threads = o.threads}));
 	if (b->o.source->table == NULL)
 		GNN_TRY(gnn_fetch_open(&w->fetch, b->o.source->store));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
@@ -230,6 +256,7 @@ static void close_worker(struct worker *w)
 	for (uint32_t i = 0; i < AHEAD; i++) {
 		if (w->batch[i] == NULL)
 			continue;
+		free_rows(w->owner, w->batch[i]);
 		gnn_sample_fini(&w->batch[i]->sample);
 		for (uint32_t r = 0; r < GNN_COUNT_OF(w->batch[i]->room); r++)
 			gnn_room_fini(&w->batch[i]->room[r]);

@@ -26,15 +26,17 @@ struct gnn_batch {
 	double            sample_s, collect_s;
 	struct gnn_room   room[3]; /* x, labels, seeds */
 	uint32_t          worker;  /* internal */
+	bool              pinned;  /* internal: the rows */
 };
 
 struct gnn_batches_opts {
-	const struct gnn_source *source;
+	const struct gnn_train_source *source;
 	const struct gnn_net    *net;      /* which blocks are turned round */
 	struct gnn_sampler_opts  sampler;
-	struct gnn_backend      *backend;  /* that gathers, without a pipeline */
+	struct gnn_backend      *backend;  /* for whose sake host memory is pinned */
 	uint64_t batch_size;
 	uint64_t first_step, last_step;    /* [first, last) */
+	bool     collect;                  /* rows of features; else the device gathers them */
 	uint32_t workers;                  /* threads that prepare ahead; 0: none, next does it */
 };
 

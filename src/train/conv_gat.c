@@ -21,20 +21,9 @@ static struct gnn_attend_args attend_args(const struct gnn_pass_layer *p)
 		.alpha = buffer[GNN_SLOT_ALPHA].data};
 }
 
-static int run_rows(const struct gnn_pass_layer *p, const struct gnn_rowprog *prog,
-	const float *from, float *to, uint64_t rows)
-{
-	struct gnn_backend *b = p->n->backend;
-
-	return b->ops->rows(b, &(struct gnn_rows_args){.prog = prog, .from = from,
-		.from_dtype = GNN_F32, .from_pitch = prog->dim_in, .to = to,
-		.to_pitch = prog->dim_out, .rows = rows});
-}
-
 /* z and the scores [s | t] of every source row. */
 static int project(const struct gnn_pass_layer *p, uint32_t width, uint32_t heads)
 {
-	struct gnn_rowprog scores;
 	float *z, *score;
 	int rc;
 
@@ -43,10 +32,10 @@ static int project(const struct gnn_pass_layer *p, uint32_t width, uint32_t head
 	GNN_TRY(p->n->backend->ops->grad->linear(p->n->backend, &(struct gnn_linear_args){
 		.x = p->x, .w = gnn_net_at(p->n, p->layer, GNN_PARAM_W), .y = z,
 		.rows = p->b->src_count, .dim_in = p->dim_in, .dim_out = width}));
-	gnn_rowprog_init(&scores, width);
-	GNN_TRY(gnn_rowprog_scores(&scores, gnn_net_at(p->n, p->layer, GNN_PARAM_ATT_SRC),
-		gnn_net_at(p->n, p->layer, GNN_PARAM_ATT_DST), heads));
-	GNN_TRY(run_rows(p, &scores, z, score, p->b->src_count));
+	GNN_TRY(p->n->backend->ops->grad->score(p->n->backend, &(struct gnn_score_args){.z = z,
+		.att_src = gnn_net_at(p->n, p->layer, GNN_PARAM_ATT_SRC),
+		.att_dst = gnn_net_at(p->n, p->layer, GNN_PARAM_ATT_DST), .score = score,
+		.rows = p->b->src_count, .heads = heads, .channels = width / heads}));
 out:
 	return rc;
 }
@@ -56,7 +45,6 @@ int gnn_conv_gat_forward(const struct gnn_pass_layer *p, float *y)
 	const uint32_t heads = p->n->shape.heads[p->layer];
 	const uint32_t width = heads * p->n->shape.channels[p->layer];
 	struct gnn_attend_args a;
-	struct gnn_rowprog finish;
 	float *hidden, *alpha;
 	int rc;
 
@@ -66,11 +54,10 @@ int gnn_conv_gat_forward(const struct gnn_pass_layer *p, float *y)
 	a = attend_args(p);
 	a.y = hidden;
 	GNN_TRY(p->n->backend->ops->grad->attend(p->n->backend, &a));
-	gnn_rowprog_init(&finish, width);
-	if (p->dim_out != width)
-		GNN_TRY(gnn_rowprog_head_mean(&finish, heads, 0));
-	GNN_TRY(gnn_rowprog_bias(&finish, gnn_net_at(p->n, p->layer, GNN_PARAM_BIAS)));
-	GNN_TRY(run_rows(p, &finish, hidden, y, p->b->dst_count));
+	GNN_TRY(p->n->backend->ops->grad->finish(p->n->backend, &(struct gnn_finish_args){
+		.x = hidden, .bias = gnn_net_at(p->n, p->layer, GNN_PARAM_BIAS), .y = y,
+		.rows = p->b->dst_count, .heads = p->dim_out != width ? heads : 1,
+		.channels = p->dim_out}));
 out:
 	return rc;
 }

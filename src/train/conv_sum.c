@@ -31,7 +31,6 @@ static int linear_forward(const struct gnn_pass_layer *p, float *y)
 	const float *bias = gnn_net_at(p->n, p->layer, GNN_PARAM_BIAS);
 	struct gnn_linear_args a = {.w = gnn_net_at(p->n, p->layer, GNN_PARAM_W),
 		.dim_in = p->dim_in, .dim_out = p->dim_out};
-	struct gnn_rowprog add;
 	float *mid;
 	int rc;
 
@@ -51,11 +50,8 @@ static int linear_forward(const struct gnn_pass_layer *p, float *y)
 	a.rows = p->b->src_count;
 	GNN_TRY(ops->grad->linear(p->n->backend, &a));
 	GNN_TRY(gnn_net_aggregate(p, mid, y, p->dim_out, false));
-	gnn_rowprog_init(&add, p->dim_out);
-	GNN_TRY(gnn_rowprog_bias(&add, bias));
-	GNN_TRY(ops->rows(p->n->backend, &(struct gnn_rows_args){.prog = &add, .from = y,
-		.from_dtype = GNN_F32, .from_pitch = p->dim_out, .to = y, .to_pitch = p->dim_out,
-		.rows = p->b->dst_count}));
+	GNN_TRY(ops->grad->finish(p->n->backend, &(struct gnn_finish_args){.x = y, .bias = bias,
+		.y = y, .rows = p->b->dst_count, .heads = 1, .channels = p->dim_out}));
 out:
 	return rc;
 }

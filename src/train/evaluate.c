@@ -30,7 +30,7 @@ struct gnn_evaluator {
 /* The table itself where it is of floats, else all of it widened. */
 static int widen(struct gnn_evaluator *e)
 {
-	const struct gnn_source *s = e->o.source;
+	const struct gnn_train_source *s = e->o.source;
 	const uint64_t vertices = s->store->vertices;
 	gnn_vid *id = NULL;
 	void *block;
@@ -77,7 +77,7 @@ int gnn_evaluator_create(struct gnn_evaluator **out, const struct gnn_evaluator_
 	e->o = *o;
 	GNN_TRY(name_files(e));
 	e->o.folder = NULL;
-	if (o->source->table != NULL) {
+	if (o->source->table != NULL && o->backend->ops->unified) {
 		GNN_TRY(gnn_block_whole(&e->block, o->source->lists, &rule, o->threads));
 		GNN_TRY(widen(e));
 	}
@@ -90,7 +90,7 @@ out:
 
 static int run_in_memory(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT])
 {
-	const struct gnn_source *s = e->o.source;
+	const struct gnn_train_source *s = e->o.source;
 	const uint64_t vertices = s->store->vertices;
 	struct gnn_score *score = NULL;
 	float *y = e->x;

@@ -7,8 +7,8 @@
  * Thread   one caller
  * Fails    GNN_EOS memory; GNN_ECONFIG a metric that the labels do not allow; as the inference
  *
- * Features in memory: each layer runs over the whole graph there. Features in the store: the model
- * is written to `folder` and the inference engine runs it from disk.
+ * Features in memory, on the CPU: each layer runs over the whole graph there. Else the model is
+ * written to `folder` and the inference engine runs it from disk.
  */
 #ifndef GNN_TRAIN_EVALUATE_H
 #define GNN_TRAIN_EVALUATE_H
@@ -20,7 +20,7 @@
 struct gnn_evaluator;
 
 struct gnn_evaluator_opts {
-	const struct gnn_source *source;
+	const struct gnn_train_source *source;
 	struct gnn_net          *net;
 	struct gnn_backend      *backend;
 	enum gnn_metric          metric;

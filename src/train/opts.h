@@ -13,6 +13,7 @@
 #include "infer/opts.h"
 #include "train/optim.h"
 #include "train/sampler.h"
+#include "train/there.h"
 
 struct gnn_train_opts {
 	struct gnn_store     *store;
@@ -32,6 +33,8 @@ struct gnn_train_opts {
 	uint64_t              eval_every, patience; /* epochs; patience 0: no end */
 	enum gnn_metric       metric;
 	bool                  pipeline;
+	bool                  gather_auto;
+	enum gnn_gather       gather;     /* unless auto; of a device */
 	uint64_t              seed;
 };
 
@@ -41,7 +44,7 @@ struct gnn_epoch_report {
 	double   loss;          /* mean over the epoch's training vertices */
 	double   train, valid, test; /* NaN: not evaluated, or no such split */
 	double   wall_s, sample_s, collect_s, transfer_s, compute_s, eval_s;
-	uint64_t input_vertices;
+	uint64_t input_vertices, h2d_bytes;
 	double   max_weight_change;
 	double   loss_sum;      /* so far */
 	uint64_t counted;
@@ -56,6 +59,7 @@ struct gnn_train_report {
 	uint64_t    weights;
 	double      wall_s;
 	bool        stopped_early;
+	enum gnn_gather gather; /* done */
 };
 
 #endif

@@ -40,7 +40,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The rows of the split that have a label, ascending, each once. */
-static int load_train(struct gnn_source *s)
+static int load_train(struct gnn_train_source *s)
 {
 	const struct gnn_array *a = s->store->split[GNN_TRAIN];
 	uint64_t count = 0;
@@ -68,7 +68,7 @@ out:
 }
 
 /* Labels and how many classes there are. */
-static int load_labels(struct gnn_source *s)
+static int load_labels(struct gnn_train_source *s)
 {
 	const struct gnn_array *a = s->store->labels;
 	const char *path = gnn_container_path(s->store->container);
@@ -98,7 +98,7 @@ out:
 }
 
 /* Sizes and every checksum of what training depends on. */
-static int identify(struct gnn_source *s)
+static int identify(struct gnn_train_source *s)
 {
 	const struct gnn_store *st = s->store;
 	const struct gnn_array *arrays[] = {st->in.offsets, st->in.neighbors, st->features,
@@ -121,7 +121,7 @@ out:
 }
 
 /* The table, and its copy as floats where an evaluation has to widen it: half of what is free. */
-static bool fits_memory(const struct gnn_source *s)
+static bool fits_memory(const struct gnn_train_source *s)
 {
 	const struct gnn_array *a = s->store->features;
 	const uint64_t wide = a->dtype == GNN_F32 ? 0 : a->rows * a->cols * sizeof(float);
@@ -132,9 +132,9 @@ static bool fits_memory(const struct gnn_source *s)
 		(mem.limit_bytes - gnn_min_u64(mem.limit_bytes, mem.held_bytes)) / 2;
 }
 
-int gnn_source_open(struct gnn_source **out, struct gnn_store *store)
+int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store)
 {
-	struct gnn_source *s = NULL;
+	struct gnn_train_source *s = NULL;
 	int rc;
 
 	*out = NULL;
@@ -159,7 +159,7 @@ out:
 	return rc;
 }
 
-void gnn_source_close(struct gnn_source *s)
+void gnn_source_close(struct gnn_train_source *s)
 {
 	if (s == NULL)
 		return;

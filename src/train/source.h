@@ -16,7 +16,7 @@
 
 #include "train/lists.h"
 
-struct gnn_source {
+struct gnn_train_source {
 	struct gnn_store *store;     /* borrowed */
 	struct gnn_lists *lists;
 	void             *table;     /* (V, dim) features as stored; NULL: past the memory */
@@ -32,8 +32,8 @@ struct gnn_source {
 
 GNN_BEGIN_DECLS
 
-int  gnn_source_open (struct gnn_source **out, struct gnn_store *s);
-void gnn_source_close(struct gnn_source *s); /* NULL is fine */
+int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s);
+void gnn_source_close(struct gnn_train_source *s); /* NULL is fine */
 
 GNN_END_DECLS
 

@@ -23,7 +23,7 @@
 
 struct run {
 	const struct gnn_train_opts *o;
-	struct gnn_source    *source;
+	struct gnn_train_source    *source;
 	struct gnn_net       *net;
 	struct gnn_optim     *optim;
 	struct gnn_evaluator *evaluator;
@@ -31,7 +31,7 @@ struct run {
 	struct gnn_train_state state;
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
-	struct gnn_room      dy;
+	struct gnn_there     there;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
 };
@@ -55,6 +55,7 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
 		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
 		.threads = o->threads, .folder = o->checkpoint}));
+	GNN_TRY(gnn_there_init(&r->there, o->backend, r->source, o->gather_auto, o->gather));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
 		.graph = r->source->identity};
@@ -75,7 +76,8 @@ static int start_batches(struct run *r)
 	const struct gnn_train_opts *o = r->o;
 
 	return gnn_batches_start(&r->batches, &(struct gnn_batches_opts){.source = r->source,
-		.net = r->net, .backend = o->backend, .batch_size = o->batch_size,
+		.net = r->net, .backend = o->backend,
+		.collect = r->there.gather == GNN_GATHER_STAGED, .batch_size = o->batch_size,
 		.first_step = r->state.step, .last_step = r->steps,
 		.workers = o->pipeline ? workers_of(o->threads) : 0,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
@@ -117,35 +119,50 @@ static int refuse_loss(const struct run *r, const struct gnn_batch *b, double lo
 		b->seed_count > 4 ? " ..." : "");
 }
 
-/* One step of the optimiser on one batch. */
-static int learn(struct run *r, const struct gnn_batch *b)
+/* Forward, loss, backward and one step of the optimiser on a batch that is there. */
+static int step(struct run *r, const struct gnn_batch *b)
 {
 	struct gnn_backend *backend = r->o->backend;
 	struct gnn_epoch_report *e = &r->state.current;
-	struct gnn_loss_args loss = {.label = b->label, .labels = b->labels,
+	const struct gnn_there *t = &r->there;
+	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
 		.rows = b->seed_count, .width = r->source->classes};
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	double change = 0.0;
 	float *y;
 	int rc;
 
-	GNN_TRY(gnn_net_forward(r->net, &b->sample, b->x, b->step, &y));
-	GNN_TRY(gnn_room_take(&r->dy, b->seed_count * loss.width, sizeof(float)));
+	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, b->step, &y));
 	loss.y = y;
-	loss.dy = r->dy.data;
 	GNN_TRY(backend->ops->grad->loss(backend, &loss));
 	if (!isfinite(loss.loss))
 		GNN_TRY(refuse_loss(r, b, loss.loss));
-	GNN_TRY(gnn_net_backward(r->net, &b->sample, b->x, b->step, loss.dy));
+	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, b->step, t->dy));
 	GNN_TRY(gnn_optim_step(r->optim, b->step, r->steps, &change));
 	gnn_trace_end(span, "compute");
 	e->loss_sum += loss.loss;
 	e->counted += loss.counted;
 	e->max_weight_change = fmax(e->max_weight_change, change);
+	e->compute_s += gnn_clock_s_since(start);
+out:
+	return rc;
+}
+
+static int learn(struct run *r, const struct gnn_batch *b)
+{
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	const uint64_t copied = r->there.copied_bytes;
+	struct gnn_epoch_report *e = &r->state.current;
+	int rc;
+
+	GNN_TRY(gnn_there_put(&r->there, b));
+	gnn_trace_end(span, "transfer");
+	e->transfer_s += gnn_clock_s_since(start);
+	e->h2d_bytes += r->there.copied_bytes - copied;
+	GNN_TRY(step(r, b));
 	e->input_vertices += b->sample.id_count;
 	e->sample_s += b->sample_s;
 	e->collect_s += b->collect_s;
-	e->compute_s += gnn_clock_s_since(start);
 	r->state.step = b->step + 1;
 out:
 	return rc;
@@ -156,9 +173,9 @@ static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 	struct gnn_json *line = gnn_metrics_begin("epoch");
 
 	gnn_log(GNN_LOG_INFO, "train", "epoch %llu: loss %.4f, train %.4f, valid %.4f, %.2f s "
-		"(sample %.2f, collect %.2f, compute %.2f, evaluate %.2f)",
+		"(sample %.2f, collect %.2f, transfer %.2f, compute %.2f, evaluate %.2f)",
 		(unsigned long long)e->epoch, e->loss, e->train, e->valid, e->wall_s, e->sample_s,
-		e->collect_s, e->compute_s, e->eval_s);
+		e->collect_s, e->transfer_s, e->compute_s, e->eval_s);
 	if (line == NULL)
 		return;
 	gnn_json_u64(line, "epoch", e->epoch);
@@ -173,6 +190,7 @@ static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 	gnn_json_real(line, "compute_s", e->compute_s);
 	gnn_json_real(line, "eval_s", e->eval_s);
 	gnn_json_u64(line, "input_vertices", e->input_vertices);
+	gnn_json_u64(line, "h2d_bytes", e->h2d_bytes);
 	gnn_metrics_end(line);
 }
 
@@ -334,9 +352,9 @@ static void close_run(struct run *r)
 	gnn_evaluator_destroy(r->evaluator);
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
+	gnn_there_fini(&r->there);
 	gnn_source_close(r->source);
 	gnn_state_fini(&r->state);
-	gnn_room_fini(&r->dy);
 }
 
 static void fill_report(struct run *r, struct gnn_train_report *report)
@@ -346,6 +364,7 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 	report->epoch_count = r->state.epoch_count;
 	report->best = r->state.best_epoch;
 	report->stopped_early = r->state.stopped_early;
+	report->gather = r->there.gather;
 	r->state.epoch = NULL;
 }
 

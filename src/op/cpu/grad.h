@@ -34,6 +34,8 @@ int gnn_cpu_batch_norm(struct gnn_backend *b, const struct gnn_batch_norm_args *
 int gnn_cpu_batch_norm_back(struct gnn_backend *b, const struct gnn_batch_norm_args *a);
 int gnn_cpu_attend(struct gnn_backend *b, const struct gnn_attend_args *a);
 int gnn_cpu_attend_back(struct gnn_backend *b, const struct gnn_attend_args *a);
+int gnn_cpu_score(struct gnn_backend *b, const struct gnn_score_args *a);
+int gnn_cpu_finish(struct gnn_backend *b, const struct gnn_finish_args *a);
 int gnn_cpu_score_back(struct gnn_backend *b, const struct gnn_score_back_args *a);
 int gnn_cpu_loss(struct gnn_backend *b, struct gnn_loss_args *a);
 int gnn_cpu_sum_squares(struct gnn_backend *b, const float *x, uint64_t count, double *sum);

@@ -176,6 +176,49 @@ int gnn_cpu_attend_back(struct gnn_backend *b, const struct gnn_attend_args *a)
 	return GNN_OK;
 }
 
+int gnn_cpu_score(struct gnn_backend *b, const struct gnn_score_args *a)
+{
+	const uint64_t pitch = (uint64_t)a->heads * a->channels;
+	const int team = gnn_cpu_team(b, a->rows * pitch);
+
+#pragma omp parallel for num_threads(team) schedule(static)
+	for (uint64_t r = 0; r < a->rows; r++)
+		for (uint32_t k = 0; k < a->heads; k++) {
+			const uint64_t at = k * (uint64_t)a->channels;
+			float *to = a->score + r * 2 * a->heads;
+
+			to[k] = dot(a->z + r * pitch + at, a->att_src + at, a->channels);
+			to[a->heads + k] = dot(a->z + r * pitch + at, a->att_dst + at,
+				a->channels);
+		}
+	return GNN_OK;
+}
+
+GNN_CPU_CLONES
+static void finish_row(const struct gnn_finish_args *a, uint64_t r)
+{
+	const float *x = a->x + r * a->heads * a->channels;
+	float *y = a->y + r * a->channels;
+
+	for (uint32_t c = 0; c < a->channels; c++) {
+		float sum = x[c];
+
+		for (uint32_t k = 1; k < a->heads; k++)
+			sum += x[k * a->channels + c];
+		y[c] = (a->heads > 1 ? sum / (float)a->heads : sum) + a->bias[c];
+	}
+}
+
+int gnn_cpu_finish(struct gnn_backend *b, const struct gnn_finish_args *a)
+{
+	const int team = gnn_cpu_team(b, a->rows * a->heads * a->channels);
+
+#pragma omp parallel for num_threads(team) schedule(static)
+	for (uint64_t r = 0; r < a->rows; r++)
+		finish_row(a, r);
+	return GNN_OK;
+}
+
 static void back_score_slab(const struct gnn_score_back_args *a, float *part, uint64_t first,
 	uint64_t rows)
 {

@@ -1,0 +1,40 @@
+/*
+ * cuda/backend.h - the object of the CUDA backend, for the files that fill its vtables.
+ *
+ * Flow     op -> [backend] -> backend_cuda.c, grad_cuda.c
+ * Owns     device, row programs, working memory of grouping and of training
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    as device.h
+ */
+#ifndef GNN_CUDA_BACKEND_H
+#define GNN_CUDA_BACKEND_H
+
+#include "cuda/rows.h"
+
+/* What an operation of training answers to the host, in pinned memory. */
+struct gnn_cuda_answer {
+	double   sum;
+	uint64_t count;
+	float    most;
+};
+
+struct gnn_cuda_grad {
+	double  *scratch;       /* shares of slabs, sums of columns */
+	uint64_t scratch_items;
+	struct gnn_cuda_answer *there, *answer;
+};
+
+struct gnn_cuda {
+	struct gnn_backend     base; /* first */
+	struct gnn_cuda_device device;
+	struct gnn_cuda_rows   rows;
+	struct gnn_cuda_group  group;
+	struct gnn_cuda_grad   grad;
+};
+
+extern const struct gnn_grad_ops gnn_grad_cuda;
+
+void gnn_cuda_grad_fini(struct gnn_cuda *c);
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * cuda/grad_elementwise.cu - operations of training that look at one element or one row.
+ *
+ *   gather   to[r] = widen(table[id[r]])     a warp a row, 16-byte loads where rows are aligned;
+ *            the table is device memory, or pinned host memory read in place
+ *   dropout, activations, bias and mean over heads, optimiser: one thread an element, grid-stride
+ *
+ * Deterministic: an element depends on itself alone; the largest change is a maximum.
+ */
+#include "cuda/common.cuh"
+#include "cuda/gnn_cuda_grad.h"
+#include "base/rng.h"
+#include "op/expf.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+enum { WARP = 32 };
+
+static __device__ __forceinline__ float widen(float x) { return x; }
+static __device__ __forceinline__ float widen(__half x) { return __half2float(x); }
+static __device__ __forceinline__ float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
+static __device__ __forceinline__ float widen(uint8_t x) { return (float)x; }
+
+/* 16 bytes of items with one access. */
+template <typename T> struct alignas(16) chunk {
+	T v[16 / sizeof(T)];
+};
+
+template <typename T, bool WIDE>
+static __global__ void gather_kernel(const T *table, const uint64_t *id, uint64_t rows,
+	uint32_t width, float *to)
+{
+	const uint32_t lane = threadIdx.x % WARP, items = 16 / sizeof(T);
+	const uint64_t stride = gnn_grid_stride() / WARP;
+
+	for (uint64_t r = gnn_grid_first() / WARP; r < rows; r += stride) {
+		const T *from = table + id[r] * width;
+		float *y = to + r * width;
+
+		if (WIDE) {
+			for (uint32_t j = lane * items; j < width; j += WARP * items) {
+				const chunk<T> q = *reinterpret_cast<const chunk<T> *>(from + j);
+#pragma unroll
+				for (uint32_t k = 0; k < items; k++)
+					y[j + k] = widen(q.v[k]);
+			}
+		} else {
+			for (uint32_t j = lane; j < width; j += WARP)
+				y[j] = widen(from[j]);
+		}
+	}
+}
+
+template <typename T> static int launch_gather(const struct gnn_gather_args *a, cudaStream_t s)
+{
+	const T *table = (const T *)a->table;
+	const unsigned grid = gnn_grid(a->rows, GNN_BLOCK_THREADS / WARP);
+
+	if (gnn_aligned16(table, a->width * sizeof(T)))
+		gather_kernel<T, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(table, a->id, a->rows,
+			a->width, a->to);
+	else
+		gather_kernel<T, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(table, a->id, a->rows,
+			a->width, a->to);
+	GNN_RET_LAUNCH("gather");
+	return GNN_OK;
+}
+
+extern "C" int gnn_cuda_run_gather(const struct gnn_gather_args *a, void *stream)
+{
+	cudaStream_t s = (cudaStream_t)stream;
+
+	if (a->rows == 0 || a->width == 0)
+		return GNN_OK;
+	switch (a->dtype) {
+	case GNN_F32:
+		return launch_gather<float>(a, s);
+	case GNN_F16:
+		return launch_gather<__half>(a, s);
+	case GNN_BF16:
+		return launch_gather<__nv_bfloat16>(a, s);
+	case GNN_U8:
+		return launch_gather<uint8_t>(a, s);
+	default:
+		return gnn_err(GNN_EBUG, "a table of type %s", gnn_dtype_name(a->dtype));
+	}
+}
+
+static __global__ void repeat_kernel(float *y, const float *row, uint64_t count, uint32_t width)
+{
+	for (uint64_t i = gnn_grid_first(); i < count; i += gnn_grid_stride())
+		y[i] = row[i % width];
+}
+
+extern "C" int gnn_cuda_run_repeat(float *y, const float *row, uint64_t rows, uint32_t width,
+	void *stream)
+{
+	if (rows * width == 0)
+		return GNN_OK;
+	repeat_kernel<<<gnn_grid(rows * width, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
+		(cudaStream_t)stream>>>(y, row, rows * width, width);
+	GNN_RET_LAUNCH("repeat");
+	return GNN_OK;
+}
+
+static __global__ void dropout_kernel(gnn_dropout_args a)
+{
+	for (uint64_t i = gnn_grid_first(); i < a.rows * a.width; i += gnn_grid_stride()) {
+		const uint64_t key = gnn_rng_u64(a.drop.seed, a.drop.stream, a.id[i / a.width]);
+		const bool gone = gnn_drop_draw(key, (uint32_t)(i % a.width)) < a.drop.below;
+
+		a.to[i] = gone ? 0.0f : a.from[i] * a.drop.scale;
+	}
+}
+
+extern "C" int gnn_cuda_run_dropout(const struct gnn_dropout_args *a, void *stream)
+{
+	if (a->rows * a->width == 0)
+		return GNN_OK;
+	dropout_kernel<<<gnn_grid(a->rows * a->width, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
+		(cudaStream_t)stream>>>(*a);
+	GNN_RET_LAUNCH("dropout");
+	return GNN_OK;
+}
+
+static __global__ void activate_kernel(int act, float *y, uint64_t count)
+{
+	for (uint64_t i = gnn_grid_first(); i < count; i += gnn_grid_stride()) {
+		if (act == GNN_ACT_RELU)
+			y[i] = y[i] < 0.0f ? 0.0f : y[i];
+		else
+			y[i] = y[i] > 0.0f ? y[i] : gnn_expm1f(y[i]);
+	}
+}
+
+static __global__ void activate_back_kernel(int act, const float *y, float *dy, uint64_t count)
+{
+	for (uint64_t i = gnn_grid_first(); i < count; i += gnn_grid_stride()) {
+		if (act == GNN_ACT_RELU)
+			dy[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+		else
+			dy[i] *= y[i] > 0.0f ? 1.0f : y[i] + 1.0f;
+	}
+}
+
+extern "C" int gnn_cuda_run_activate(const struct gnn_activate_args *a, bool back, void *stream)
+{
+	const unsigned grid = gnn_grid(a->count, GNN_BLOCK_THREADS);
+	cudaStream_t s = (cudaStream_t)stream;
+
+	GNN_ASSERT(a->act == GNN_ACT_NONE || a->act == GNN_ACT_RELU || a->act == GNN_ACT_ELU);
+	if (a->act == GNN_ACT_NONE || a->count == 0)
+		return GNN_OK;
+	if (back)
+		activate_back_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>((int)a->act, a->y, a->dy,
+			a->count);
+	else
+		activate_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>((int)a->act, a->y, a->count);
+	GNN_RET_LAUNCH("activation");
+	return GNN_OK;
+}
+
+static __global__ void finish_kernel(gnn_finish_args a)
+{
+	for (uint64_t i = gnn_grid_first(); i < a.rows * a.channels; i += gnn_grid_stride()) {
+		const uint64_t r = i / a.channels, c = i % a.channels;
+		const float *x = a.x + r * a.heads * a.channels + c;
+		float sum = x[0];
+
+		for (uint32_t k = 1; k < a.heads; k++)
+			sum += x[(uint64_t)k * a.channels];
+		a.y[i] = (a.heads > 1 ? sum / (float)a.heads : sum) + a.bias[c];
+	}
+}
+
+extern "C" int gnn_cuda_run_finish(const struct gnn_finish_args *a, void *stream)
+{
+	if (a->rows * a->channels == 0)
+		return GNN_OK;
+	finish_kernel<<<gnn_grid(a->rows * a->channels, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
+		(cudaStream_t)stream>>>(*a);
+	GNN_RET_LAUNCH("finish");
+	return GNN_OK;
+}
+
+/* What one step of the optimiser is, with all that depends on the step alone worked out. */
+struct step {
+	float decay, shrink, step, root, lr, momentum, scale;
+	bool  sgd, first;
+};
+
+/* Of floats that are not negative, the bits are ordered as the values. */
+static __device__ __forceinline__ void note_most(float *most, float change)
+{
+	atomicMax((unsigned *)most, __float_as_uint(change));
+}
+
+static __global__ void update_kernel(float *w, const float *g, float *m, float *v, uint64_t count,
+	struct step s, float *most)
+{
+	float largest = 0.0f;
+
+	for (uint64_t i = gnn_grid_first(); i < count; i += gnn_grid_stride()) {
+		const float d = s.scale * g[i] + s.decay * w[i];
+		float change;
+
+		if (s.sgd) {
+			m[i] = s.first ? d : s.momentum * m[i] + d;
+			change = s.lr * m[i];
+		} else {
+			m[i] = 0.9f * m[i] + (1.0f - 0.9f) * d;
+			v[i] = 0.999f * v[i] + (1.0f - 0.999f) * d * d;
+			change = s.shrink * w[i] + s.step * m[i] / (sqrtf(v[i]) * s.root + 1e-8f);
+		}
+		w[i] -= change;
+		largest = fmaxf(largest, fabsf(change));
+	}
+	for (int k = WARP / 2; k > 0; k /= 2)
+		largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, k));
+	if (threadIdx.x % WARP == 0)
+		note_most(most, largest);
+}
+
+extern "C" int gnn_cuda_run_update(const struct gnn_update_args *a, float *most, void *stream)
+{
+	struct step s;
+
+	if (a->count == 0)
+		return GNN_OK;
+	s.sgd = a->kind == GNN_SGD;
+	s.first = a->step == 1;
+	s.decay = a->kind == GNN_ADAMW ? 0.0f : (float)a->weight_decay;
+	s.shrink = a->kind == GNN_ADAMW ? (float)(a->lr * a->weight_decay) : 0.0f;
+	s.step = (float)(a->lr / (1.0 - pow(0.9, (double)a->step)));
+	s.root = (float)(1.0 / sqrt(1.0 - pow(0.999, (double)a->step)));
+	s.lr = (float)a->lr;
+	s.momentum = (float)a->momentum;
+	s.scale = a->scale;
+	update_kernel<<<gnn_grid(a->count, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
+		(cudaStream_t)stream>>>(a->w, a->g, a->m, a->v, a->count, s, most);
+	GNN_RET_LAUNCH("update");
+	return GNN_OK;
+}
