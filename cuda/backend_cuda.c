@@ -201,6 +201,16 @@ out:
 	return rc;
 }
 
+static int moments(struct gnn_backend *b, const struct gnn_moments_args *a)
+{
+	return gnn_cuda_run_moments(a, cuda_of(b)->device.compute);
+}
+
+static int merge(struct gnn_backend *b, const struct gnn_merge_args *a)
+{
+	return gnn_cuda_run_merge(a, cuda_of(b)->device.compute);
+}
+
 static uint32_t bits_of(uint64_t count)
 {
 	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
@@ -281,6 +291,8 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.move = move,
 	.factors = factors,
 	.aggregate = aggregate,
+	.moments = moments,
+	.merge = merge,
 	.check_dense = check_dense,
 	.sync = sync_all,
 	.prepare = prepare,

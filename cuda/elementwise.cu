@@ -47,6 +47,8 @@ static __device__ __forceinline__ float step_of(const gnn_cuda_step &s, float x,
 		return fmaf(x, s.a[column], s.b[column]);
 	case GNN_ROW_ACT:
 		return act_of(x, s.act, s.slope);
+	case GNN_ROW_STANDARD:
+		return (x - s.center) * s.factor;
 	case GNN_ROW_SCALE:
 		return inside ? s.a[row] * x : x;
 	default: /* GNN_ROW_EMPTY */

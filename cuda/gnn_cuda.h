@@ -21,11 +21,11 @@
  */
 enum { GNN_CUDA_PANEL_ROWS = 4096, GNN_CUDA_STEPS_MAX = 8 };
 
-/* One column-wise operation of a fused pass: BIAS, AFFINE, ACT, SCALE or EMPTY of op/rowprog.h. */
+/* One column-wise operation of a fused pass, of those that op/rowprog.h calls so. */
 struct gnn_cuda_step {
 	int          kind; /* enum gnn_rowop_kind */
 	int          act;  /* enum gnn_act */
-	float        slope;
+	float        slope, center, factor;
 	uint32_t     first, count;
 	const float *a; /* bias, or scale of AFFINE, or the vector over rows */
 	const float *b; /* shift of AFFINE */
@@ -46,7 +46,7 @@ struct gnn_cuda_elementwise {
 	struct gnn_cuda_steps steps;
 };
 
-/* A whole row at once: DIVIDE, HEAD_MEAN, ADD, SCORES, L2NORM. */
+/* A whole row at once: DIVIDE, HEAD_MEAN, ADD, SCORES, L2NORM, LAYERNORM. */
 struct gnn_cuda_rowwise {
 	int          kind;
 	const float *from;
@@ -95,6 +95,8 @@ int gnn_cuda_run_panel      (const struct gnn_cuda_panel *p, void *stream);
 /* SUM, MAX, MIN and SOFTMAX; and the two of pairs, `att` on the device. */
 int gnn_cuda_run_aggregate  (const struct gnn_aggregate_args *a, void *stream);
 int gnn_cuda_run_pair       (const struct gnn_aggregate_args *a, void *stream);
+int gnn_cuda_run_moments    (const struct gnn_moments_args *a, void *stream);
+int gnn_cuda_run_merge      (const struct gnn_merge_args *a, void *stream);
 
 /* Bytes that CUB wants for `entries`; no launch. */
 int gnn_cuda_group_scratch(const struct gnn_cuda_group *g, uint64_t *bytes);

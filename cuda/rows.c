@@ -16,7 +16,8 @@ struct walk {
 static bool is_step(const struct gnn_rowop *op)
 {
 	return op->kind == GNN_ROW_BIAS || op->kind == GNN_ROW_AFFINE || op->kind == GNN_ROW_ACT ||
-		op->kind == GNN_ROW_SCALE || op->kind == GNN_ROW_EMPTY;
+		op->kind == GNN_ROW_SCALE || op->kind == GNN_ROW_EMPTY ||
+		op->kind == GNN_ROW_STANDARD;
 }
 
 int gnn_cuda_rows_weight(struct gnn_cuda_rows *r, const float *host, uint64_t count,
@@ -69,7 +70,8 @@ static int push_step(struct gnn_cuda_rows *r, struct walk *w, const struct gnn_r
 	int rc = GNN_OK;
 
 	*s = (struct gnn_cuda_step){.kind = (int)op->kind, .act = (int)op->act,
-		.slope = op->slope, .first = op->first, .count = op->count};
+		.slope = op->slope, .center = op->center, .factor = op->factor,
+		.first = op->first, .count = op->count};
 	if (op->kind == GNN_ROW_BIAS)
 		GNN_TRY(gnn_cuda_rows_weight(r, op->bias, op->dim_out, &s->a));
 	if (op->kind == GNN_ROW_AFFINE) {

@@ -7,6 +7,7 @@
  *   ADD        y[c] = x[c] + x[dim_out + c]
  *   SCORES     y[k] = z_k . att_src_k,  y[K + k] = z_k . att_dst_k
  *   L2NORM     y = x / max(|x|_2, epsilon)
+ *   LAYERNORM  y = (x - mean) / sqrt(variance + epsilon), both of the row
  *
  * One warp a row (SCORES: a row and head), grid-stride. Deterministic: lanes take columns at
  * stride 32 and are added by a fixed tree.
@@ -107,6 +108,27 @@ static __global__ void l2norm_kernel(gnn_cuda_rowwise r)
 	}
 }
 
+static __global__ void layernorm_kernel(gnn_cuda_rowwise r)
+{
+	const uint32_t lane = threadIdx.x % 32;
+	const float n = (float)r.dim_in;
+
+	for (uint64_t row = gnn_grid_first() / 32; row < r.rows; row += gnn_grid_stride() / 32) {
+		const float *x = r.from + row * r.from_pitch;
+		float part = 0.0f, mean, by;
+
+		for (uint32_t j = lane; j < r.dim_in; j += 32)
+			part += x[j];
+		mean = warp_sum(part) / n;
+		part = 0.0f;
+		for (uint32_t j = lane; j < r.dim_in; j += 32)
+			part = fmaf(x[j] - mean, x[j] - mean, part);
+		by = sqrtf(warp_sum(part) / n + r.epsilon);
+		for (uint32_t j = lane; j < r.dim_out; j += 32)
+			r.to[row * r.to_pitch + j] = (x[j] - mean) / by;
+	}
+}
+
 extern "C" int gnn_cuda_run_rowwise(const struct gnn_cuda_rowwise *r, void *stream)
 {
 	const uint64_t warps_per_block = GNN_BLOCK_THREADS / 32;
@@ -130,6 +152,10 @@ extern "C" int gnn_cuda_run_rowwise(const struct gnn_cuda_rowwise *r, void *stre
 		break;
 	case GNN_ROW_SCORES:
 		scores_kernel<<<gnn_grid(r->rows * r->heads, warps_per_block), GNN_BLOCK_THREADS, 0,
+			s>>>(*r);
+		break;
+	case GNN_ROW_LAYERNORM:
+		layernorm_kernel<<<gnn_grid(r->rows, warps_per_block), GNN_BLOCK_THREADS, 0,
 			s>>>(*r);
 		break;
 	case GNN_ROW_L2NORM:

@@ -30,7 +30,7 @@ struct copy {
 	uint64_t floats; /* 0: there is none */
 };
 
-enum { COPIES_MAX = 8 };
+enum { COPIES_MAX = 9 };
 
 static uint64_t kept_floats(const struct gnn_kept *k, bool all)
 {
@@ -73,6 +73,9 @@ static uint32_t list_copies(const struct gnn_run *r, const struct gnn_position *
 	uint64_t width = lr->o.conv != NULL ? lr->o.conv->state_width : 0;
 	uint32_t count = 0;
 
+	if (r->jump.jump != NULL)
+		add_copy(list, &count, at->layer, "jump", r->jump.rows,
+			r->degrees->vertices * r->jump.jump->width);
 	if (at->pass > 0 || at->states)
 		add_scores(lr, at->layer, list, &count);
 	if (!at->states)

@@ -31,7 +31,8 @@ static int check_dense(const struct gnn_infer_opts *o)
 
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish};
+		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish,
+			&c->after, &c->jump};
 
 		for (uint32_t p = 0; p < GNN_COUNT_OF(programs); p++)
 			for (uint32_t i = 0; i < programs[p]->count; i++)
@@ -152,6 +153,7 @@ static int reserve(struct gnn_run *r)
 
 	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
 		widest = gnn_max_u64(widest, gnn_model_conv(r->o->model, l)->dim_out);
+		widest = gnn_max_u64(widest, gnn_model_width(r->o->model, l));
 		if (l > 0 && r->plan.layer[l].input_message)
 			widest_input = gnn_max_u64(widest_input, r->plan.layer[l].input_width);
 	}
@@ -163,6 +165,7 @@ static int reserve(struct gnn_run *r)
 	if (!b->ops->unified)
 		GNN_TRY(alloc_rows(b, true, &r->host, rows * widest));
 	GNN_TRY(reserve_stages(r));
+	GNN_TRY(gnn_jump_init(&r->jump, b, r->o->model, r->o->store->vertices, rows));
 out:
 	return rc;
 }
@@ -242,7 +245,7 @@ static int open_run(struct gnn_run *r)
 	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
 		return GNN_SKIPPED;
 	GNN_TRY(gnn_score_create(&r->score, o->store,
-		gnn_model_conv(o->model, layers - 1)->dim_out, o->metric, o->verify_reads));
+		gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o, id));
 	GNN_TRY(gnn_planner_check(o));
 	GNN_TRY(load_degrees(r));
@@ -525,6 +528,7 @@ static void close_run(struct gnn_run *r, int rc)
 	if (r->pinned != NULL)
 		b->ops->unpin(b, r->pinned);
 	close_scratch(r, rc < 0 && r->has_manifest);
+	gnn_jump_fini(&r->jump);
 	b->ops->free(b, r->finished);
 	b->ops->free(b, r->converted);
 	if (!b->ops->unified)

@@ -1,6 +1,8 @@
 /* infer/layer_run.c - see layer_run.h. */
 #include "infer/layer_run.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 
 static int alloc_floats(struct gnn_backend *b, float **out, uint64_t count)
@@ -62,6 +64,21 @@ out:
 	return rc;
 }
 
+static int alloc_after(struct gnn_layer_run *r)
+{
+	struct gnn_backend *b = r->o.backend;
+	uint64_t blocks = gnn_ceil_div(r->o.rows_max, GNN_MOMENT_ROWS);
+	void *block;
+	int rc;
+
+	r->after = r->o.conv->after;
+	GNN_TRY(alloc_floats(b, &r->finished, r->o.rows_max * r->o.conv->finish.dim_out));
+	GNN_TRY(b->ops->alloc(b, &block, blocks * sizeof(*r->moments)));
+	r->moments = block;
+out:
+	return rc;
+}
+
 int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts *o)
 {
 	const struct gnn_conv *c = o->conv;
@@ -75,6 +92,8 @@ int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts 
 	if (gnn_combine_is_softmax(c->combine))
 		GNN_TRY(alloc_scores(r));
 	GNN_TRY(alloc_floats(b, &r->message, o->chunk_rows * c->message.dim_out));
+	if (c->after.count > 0)
+		GNN_TRY(alloc_after(r));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		GNN_TRY(alloc_floats(b, &r->vec[k], o->rows_max));
 out:
@@ -95,6 +114,8 @@ void gnn_layer_run_fini(struct gnn_layer_run *r)
 	b->ops->free(b, r->scores);
 	b->ops->free(b, r->least);
 	b->ops->free(b, r->targets);
+	b->ops->free(b, r->finished);
+	b->ops->free(b, r->moments);
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		b->ops->free(b, r->vec[k]);
 	*r = (struct gnn_layer_run){0};
@@ -360,7 +381,8 @@ out:
 	return rc;
 }
 
-int gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
+/* What the conv itself gives, (rows, width of finish). */
+static int finish_rows(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_backend *b = r->o.backend;
@@ -371,9 +393,70 @@ int gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, 
 	GNN_TRY(fill_factors(b, c, r->o.degrees, c->finish_vec, first, rows, r->vec));
 	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->finish,
 		.from = r->state + (first - r->to.first) * c->state_width, .from_dtype = GNN_F32,
-		.from_pitch = c->state_width, .to = to, .to_pitch = c->dim_out, .rows = rows,
-		.vec = {r->vec[0], r->vec[1]}}));
+		.from_pitch = c->state_width, .to = to, .to_pitch = c->finish.dim_out,
+		.rows = rows, .vec = {r->vec[0], r->vec[1]}}));
 out:
+	return rc;
+}
+
+int gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
+{
+	const struct gnn_conv *c = r->o.conv;
+	int rc;
+
+	if (r->finished == NULL)
+		return finish_rows(r, first, rows, to);
+	GNN_TRY(finish_rows(r, first, rows, r->finished));
+	GNN_TRY(r->o.backend->ops->rows(r->o.backend, &(struct gnn_rows_args){.prog = &r->after,
+		.from = r->finished, .from_dtype = GNN_F32, .from_pitch = c->finish.dim_out,
+		.to = to, .to_pitch = c->dim_out, .rows = rows}));
+out:
+	return rc;
+}
+
+/* Moments of the blocks of `rows` finished rows join `all`, in order; `here` is room for them. */
+static int join_moments(struct gnn_layer_run *r, uint64_t rows, struct gnn_moments *here,
+	struct gnn_moments *all)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	uint64_t blocks = gnn_ceil_div(rows, GNN_MOMENT_ROWS), bytes = blocks * sizeof(*here);
+	uint64_t ticket;
+	int rc;
+
+	GNN_TRY(b->ops->moments(b, &(struct gnn_moments_args){.from = r->finished,
+		.from_pitch = c->finish.dim_out, .rows = rows, .width = c->finish.dim_out,
+		.to = r->moments}));
+	GNN_TRY(b->ops->copy(b, here, bytes, r->moments, bytes, bytes, 1));
+	GNN_TRY(b->ops->mark(b, &ticket));
+	GNN_TRY(b->ops->wait(b, ticket));
+	for (uint64_t i = 0; i < blocks; i++)
+		gnn_moments_join(all, &here[i]);
+out:
+	return rc;
+}
+
+int gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block)
+{
+	uint64_t vertices = r->o.degrees->vertices;
+	struct gnn_rowop *op = &r->after.op[0];
+	struct gnn_moments all = {0}, *here = NULL;
+	int rc = GNN_OK;
+
+	if (r->finished == NULL)
+		return GNN_OK;
+	GNN_ASSERT(op->kind == GNN_ROW_STANDARD && r->to.count == vertices);
+	GNN_NEW_ARRAY(here, gnn_ceil_div(block, GNN_MOMENT_ROWS), GNN_MEM_MISC);
+	for (gnn_vid v = 0; v < vertices; v += block) {
+		uint64_t rows = gnn_min_u64(block, vertices - v);
+
+		GNN_TRY(finish_rows(r, v, rows, r->finished));
+		GNN_TRY(join_moments(r, rows, here, &all));
+	}
+	op->center = (float)all.mean;
+	op->factor = (float)(1.0 / (gnn_moments_deviation(&all) + (double)op->epsilon));
+out:
+	gnn_mem_free(here);
 	return rc;
 }
 

@@ -58,6 +58,9 @@ struct gnn_layer_run {
 	float           *least;   /* SOFTMAX, slope < 0: (V, heads) minimum of s */
 	float           *targets; /* scores of pairs: (V, width), or NULL */
 	float           *vec[GNN_ROW_VECTORS]; /* factors of the rows at hand */
+	struct gnn_rowprog after;      /* the conv's, with the numbers found by settle */
+	float           *finished;     /* (rows_max, finish width) in front of it; NULL: none */
+	struct gnn_moments *moments;   /* of a block, backend memory */
 	const void      *offsets_there; /* of the chunk, as staged */
 	uint64_t         messages; /* entries absorbed, own rows included */
 };
@@ -70,6 +73,11 @@ void gnn_layer_run_fini(struct gnn_layer_run *r); /* all zero is fine */
 int  gnn_layer_run_begin (struct gnn_layer_run *r, const struct gnn_range *to); /* empty states */
 int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w);
+/*
+ * Where the conv has a program behind all finished rows: finds its numbers, from the states of all
+ * vertices, `block` rows at a time.
+ */
+int  gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block);
 /* Rows [first, first + rows) of the layer's output, all in the range, (rows, dim_out). */
 int  gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to);
 /* Message rows of `rows` rows of h at `first`, as the layer before keeps them for this one. */

@@ -98,7 +98,7 @@ struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
 	struct gnn_kept_opts k = kept(p, o, gnn_plan_keeps_output(p, layer, o) ? GNN_ROWS_FILE :
-		GNN_ROWS_NONE, gnn_model_conv(o->model, layer)->dim_out, 0);
+		GNN_ROWS_NONE, gnn_model_width(o->model, layer), 0);
 
 	k.block_rows = p->finish_rows;
 	return k;

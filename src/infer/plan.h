@@ -33,7 +33,8 @@ struct gnn_layer_plan {
 	uint64_t chunk_rows;
 	uint64_t state_rows, carry_rows; /* of the largest shard */
 	/* Bytes, by where they are. */
-	uint64_t state_bytes, carry_bytes, score_bytes, message_bytes, input_bytes;
+	uint64_t state_bytes, carry_bytes, message_bytes, input_bytes;
+	uint64_t score_bytes;         /* and what else all vertices have in any plan */
 	uint64_t buffer_bytes;        /* host memory beside them */
 	uint64_t device_buffer_bytes; /* and device memory */
 };

@@ -2,6 +2,7 @@
 #include "infer/plan_bytes.h"
 
 #include "base/mem.h"
+#include "infer/jump.h"
 
 enum {
 	PROBE_ROWS = 512,         /* beside a panel, when the shape of a product is checked */
@@ -52,7 +53,8 @@ static uint64_t widest_of(const struct gnn_plan *p, const struct gnn_infer_opts 
 	uint64_t widest = 0;
 
 	for (uint32_t l = 0; l < p->layer_count; l++)
-		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->dim_out);
+		widest = gnn_max_u64(widest, gnn_max_u64(gnn_model_width(o->model, l),
+			gnn_model_conv(o->model, l)->dim_out));
 	return widest;
 }
 
@@ -121,6 +123,10 @@ static uint64_t work_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 	floats += p->finish_rows * widest_of(p, o);
 	if (l + 1 < p->layer_count)
 		floats += p->finish_rows * (uint64_t)p->layer[l + 1].input_width;
+	if (c->after.count > 0)
+		floats += gnn_max_u64(lp->chunk_rows, p->finish_rows) * c->finish.dim_out;
+	if (gnn_model_jump(o->model) != NULL)
+		floats += p->finish_rows * gnn_model_jump(o->model)->width;
 	return floats * sizeof(float);
 }
 
@@ -131,7 +137,8 @@ static uint64_t program_bytes(const struct gnn_plan *p, const struct gnn_infer_o
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish};
+		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish,
+			&c->after, &c->jump};
 
 		for (uint32_t k = 0; k < GNN_COUNT_OF(programs); k++)
 			widest = gnn_max_u64(widest, gnn_rowprog_width(programs[k]));
@@ -164,7 +171,8 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 	lp->state_bytes = lp->state_rows * c->state_width * sizeof(float);
 	lp->carry_bytes = lp->carry_rows * c->state_width * sizeof(float);
 	lp->score_bytes = o->store->vertices * sizeof(float) *
-		(gnn_conv_score_width(c) + (lp->targets ? (uint64_t)c->width : 0));
+		(gnn_conv_score_width(c) + (lp->targets ? (uint64_t)c->width : 0)) +
+		gnn_jump_bytes(o->model, o->store->vertices);
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
 	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES;

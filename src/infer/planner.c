@@ -151,13 +151,20 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->entries = entries_of(o->store, widest, level);
 }
 
+/* A norm over all rows takes the states of all vertices at once. */
+static bool needs_whole(const struct gnn_conv *c)
+{
+	return c->after.count > 0;
+}
+
 /* The fewest shards whose states fit beside the rest; false: not even one panel does. */
 static bool choose_shards(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d)
 {
 	uint64_t panels = gnn_plan_panels(o), k = gnn_max_u64(o->shards, 1);
+	bool whole = needs_whole(gnn_model_conv(o->model, l));
 
-	if (d == NULL)
+	if (d == NULL && !whole)
 		k = panels;
 	for (;;) {
 		k = gnn_min_u64(gnn_min_u64(k, panels), UINT32_MAX);
@@ -165,7 +172,7 @@ static bool choose_shards(struct gnn_plan *p, uint32_t l, const struct gnn_infer
 		add_states(p, l, o, d);
 		if (gnn_plan_layer_fits(p, l, o))
 			return true;
-		if (k == panels || o->shards != 0)
+		if (k == panels || o->shards != 0 || whole)
 			return false;
 		k = gnn_max_u64(k + 1, gnn_min_u64(gnn_plan_wanted_shards(p, l, o), panels));
 	}
@@ -241,6 +248,15 @@ int gnn_planner_check(const struct gnn_infer_opts *o)
 	return gnn_plan_fits(&p) ? GNN_OK : gnn_plan_refuse(&p, o);
 }
 
+static int check_shards(const struct gnn_infer_opts *o)
+{
+	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++)
+		if (o->shards > 1 && needs_whole(gnn_model_conv(o->model, l)))
+			return gnn_err(GNN_ECONFIG, "--shards %u: the norm behind layer %u is over "
+				"all vertices, which takes their states at once", o->shards, l);
+	return GNN_OK;
+}
+
 int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d)
 {
@@ -254,6 +270,9 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (o->shards != 0 && wanted == GNN_PLAN_RESIDENT)
 		return gnn_err(GNN_ECONFIG, "--shards %u: the resident plan has none; give --plan "
 			"partitioned", o->shards);
+	rc = check_shards(o);
+	if (rc < 0)
+		return rc;
 	if (wanted == GNN_PLAN_AUTO && o->shards != 0)
 		wanted = GNN_PLAN_PARTITIONED;
 	if (wanted != GNN_PLAN_PARTITIONED && fit(p, o, d, GNN_PLAN_RESIDENT))

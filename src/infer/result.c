@@ -43,7 +43,7 @@ static void describe_arrays(const struct gnn_result *r, const struct gnn_infer_o
 
 	for (uint32_t l = 0; l < r->layer_count; l++) {
 		struct gnn_array a = {.dtype = GNN_F32, .rank = 2, .rows = v,
-			.cols = gnn_model_conv(o->model, l)->dim_out};
+			.cols = gnn_model_width(o->model, l)};
 
 		if (!is_kept(r, l))
 			continue;
@@ -73,7 +73,7 @@ int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o, c
 	GNN_NEW(r, GNN_MEM_MISC);
 	r->model = o->model;
 	r->layer_count = gnn_model_layers(o->model);
-	r->width = gnn_model_conv(o->model, r->layer_count - 1)->dim_out;
+	r->width = gnn_model_width(o->model, r->layer_count - 1);
 	r->save_layers = o->save_layers;
 	r->multi_label = o->store->labels != NULL && o->store->labels->rank == 2;
 	describe_arrays(r, o, array, &count);
@@ -147,7 +147,7 @@ out:
 
 int gnn_result_rows(struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h)
 {
-	uint64_t width = gnn_model_conv(r->model, layer)->dim_out;
+	uint64_t width = gnn_model_width(r->model, layer);
 	int rc;
 
 	GNN_TRY(turn_to(r, layer));

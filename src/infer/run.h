@@ -12,6 +12,7 @@
 
 #include "base/progress.h"
 #include "infer/identity.h"
+#include "infer/jump.h"
 #include "infer/plan.h"
 #include "infer/result.h"
 #include "infer/score.h"
@@ -30,6 +31,7 @@ struct gnn_run {
 	struct gnn_kept             *messages; /* of the layer at work, for its later passes */
 	struct gnn_kept             *next;     /* input of the layer after it */
 	struct gnn_kept             *output[GNN_LAYERS_MAX]; /* rows that wait for the result */
+	struct gnn_jump_run          jump;
 	float                       *finished; /* (finish_rows, widest output) */
 	float                       *converted; /* (finish_rows, widest input) messages of them */
 	float                       *host;     /* finished rows in host memory */

@@ -43,7 +43,7 @@ out:
 /* Rows of the result at once, or into scratch until all parts of the run are sealed. */
 static int put_out(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t rows)
 {
-	uint64_t width = r->layer.o.conv->dim_out;
+	uint64_t width = gnn_model_width(r->o->model, l);
 	bool last = l + 1 == r->plan.layer_count;
 	int rc = GNN_OK;
 
@@ -59,23 +59,40 @@ out:
 	return rc;
 }
 
-int gnn_run_seal(struct gnn_run *r, uint32_t l)
+/* Rows of a layer join those of the others; behind the last layer the model's take their place. */
+static int jump(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t rows, bool joined)
 {
-	gnn_vid first = r->layer.to.first, end = first + r->layer.to.count;
-	bool direct = l + 1 == r->plan.layer_count && r->output[l] == NULL;
 	int rc = GNN_OK;
 
+	if (r->jump.jump == NULL)
+		return GNN_OK;
+	if (!joined)
+		GNN_TRY(gnn_jump_add(&r->jump, r->layer.o.conv, first, rows, r->finished));
+	if (l + 1 == r->plan.layer_count)
+		GNN_TRY(gnn_jump_finish(&r->jump, first, rows, r->finished));
+out:
+	return rc;
+}
+
+int gnn_run_seal(struct gnn_run *r, uint32_t l)
+{
+	gnn_vid first = r->layer.to.first, end = first + r->layer.to.count, sealed = r->at.row;
+	bool direct = l + 1 == r->plan.layer_count && r->output[l] == NULL;
+	int rc;
+
+	GNN_TRY(gnn_layer_run_settle(&r->layer, r->plan.finish_rows));
 	/* Rows that went into the result at once are gone with the process that wrote them. */
 	for (gnn_vid v = direct ? first : r->at.row; v < end; v += r->plan.finish_rows) {
 		uint64_t rows = gnn_min_u64(r->plan.finish_rows, end - v);
 		uint64_t span = gnn_trace_begin();
 
-		r->at.row = v;
+		r->at.row = gnn_max_u64(sealed, v);
 		if (gnn_stop_wanted())
 			return GNN_STOPPED;
 		GNN_TRY(gnn_layer_run_finish(&r->layer, v, rows, r->finished));
 		if (r->next != NULL)
 			GNN_TRY(keep_for_next(r, l, v, rows));
+		GNN_TRY(jump(r, l, v, rows, v < sealed));
 		GNN_TRY(put_out(r, l, v, rows));
 		gnn_trace_end(span, "finish");
 		gnn_progress_add(r->progress, rows, 0);

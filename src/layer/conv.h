@@ -11,7 +11,7 @@
  *
  *   [ m_u | o_u ] = message(h_u), vectors message_vec      columns [0, width) and the rest
  *   s_v = combine over u of m_u, and of v's own row by `own`; behind it k_v = keep(h_v), if any
- *   h'_v = finish(s_v), vectors finish_vec
+ *   h'_v = after(finish(s_v)), vectors finish_vec
  *
  * deg(v) below is the listed in-degree, less listed self-loops if drop_loops, plus 1 if own_counts.
  */
@@ -48,6 +48,10 @@ struct gnn_conv {
 	struct gnn_rowprog keep;        /* no vectors; 0 columns: nothing is kept */
 	struct gnn_rowprog finish;
 	enum gnn_norm      finish_vec[GNN_ROW_VECTORS];
+	struct gnn_rowprog after;       /* empty: nothing. It begins with STANDARD, whose numbers
+	                                   come from the rows of finish() of all vertices */
+	struct gnn_rowprog jump;        /* h' -> columns [jump_first, ...) of the model's jump */
+	uint32_t           jump_first;
 	uint32_t           heads;       /* softmax */
 	float              slope;
 	const float       *att;         /* PAIR_SOFTMAX: (heads, channels); o_v is the target row,
@@ -56,6 +60,16 @@ struct gnn_conv {
 	bool               transform_first;
 	float             *block[GNN_CONV_BLOCKS_MAX]; /* owned derived weights */
 	uint32_t           block_count;
+};
+
+/*
+ * What the rows of all layers become together (jumping knowledge): jump programs of the convs,
+ * merged, then `finish`. width 0: the last layer's rows are the model's.
+ */
+struct gnn_jump {
+	uint32_t           width;
+	enum gnn_merge     how; /* SUM begins with 0, MAX with -infinity */
+	struct gnn_rowprog finish;
 };
 
 GNN_BEGIN_DECLS

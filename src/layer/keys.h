@@ -8,7 +8,8 @@
  * Fails    GNN_ECONFIG names that are no layers of one model; the text lists them
  *
  * "gnn.convs.3.lin_l.weight" is the stem "gnn.convs.3." and a known ending. Stems of one model
- * are equal but for one number, which orders the layers; gaps in it do not matter.
+ * are equal but for one number, which orders the layers; gaps in it do not matter. A norm has a
+ * stem of its own: one with the number of its layer, or the layers' own with a number in between.
  */
 #ifndef GNN_LAYER_KEYS_H
 #define GNN_LAYER_KEYS_H
@@ -57,6 +58,13 @@ enum gnn_role {
 	GNN_ROLE_MLP_VAR,
 	GNN_ROLE_APPLY_FUNC,   /* of no tensor: a mark of layers whose MLP is named as in DGL */
 	GNN_ROLE_COUNTER,      /* understood, and not needed */
+	GNN_ROLE_NORM_WEIGHT,  /* of the norm behind the layer */
+	GNN_ROLE_NORM_BIAS,
+	GNN_ROLE_NORM_MEAN,
+	GNN_ROLE_NORM_VAR,
+	GNN_ROLE_NORM_COUNTER,
+	GNN_ROLE_HEAD_WEIGHT,  /* of the linear behind all layers, `layer` is their number */
+	GNN_ROLE_HEAD_BIAS,
 	GNN_ROLE_UNSUPPORTED,  /* understood, but this program cannot compute it */
 };
 
@@ -82,7 +90,13 @@ GNN_BEGIN_DECLS
 /* Sets role, meaning, stem and item of each from its tensor's name. */
 void gnn_keys_match(struct gnn_weight *w, uint32_t count);
 
-/* Numbers the layers from 0 and sorts by (layer, role, item); every role must be known. */
+/* Reads a number of at most six digits at *at and moves behind it. */
+bool gnn_keys_number(const char **at, uint32_t *out);
+
+/*
+ * group.c: numbers the layers from 0 and sorts by (layer, role, item); every role must be known.
+ * Tells norms and the head apart from layers: roles that depend on shapes or on other names.
+ */
 int gnn_keys_group(struct gnn_weight *w, uint32_t count, uint32_t *layers);
 
 /* How keys of a role end: "lin.weight", the first of several. */

@@ -9,12 +9,8 @@
 #include "base/mem.h"
 #include "layer/lower.h"
 
-#include <math.h>
-
 enum step_kind { LINEAR, AFFINE, ACTIVATION };
-enum { STEPS_MAX = GNN_ROWPROG_MAX - 2 };
-
-#define BATCH_NORM_EPSILON 1e-5 /* torch's; the file does not say it */
+enum { STEPS_MAX = GNN_ROWPROG_MAX - 10 }; /* a norm, an activation and a head may follow */
 
 struct step {
 	enum step_kind kind;
@@ -102,33 +98,21 @@ out:
 	return rc;
 }
 
-/* The batch norm at `place` as y = scale x + shift, (width) each, one behind the other. */
+/* The batch norm at `place`, as gnn_lower_batch_norm gives it. */
 static int read_norm(const struct gnn_lowering *l, uint32_t place, uint32_t width, double **out)
 {
-	const struct gnn_weight *mean = gnn_lower_find(l, GNN_ROLE_MLP_MEAN, place);
-	const struct gnn_weight *var = gnn_lower_find(l, GNN_ROLE_MLP_VAR, place);
-	const float *gamma = gnn_lower_data(l, GNN_ROLE_MLP_WEIGHT, place);
-	const float *beta = gnn_lower_data(l, GNN_ROLE_MLP_BIAS, place);
-	double *scale = NULL;
-	int rc;
+	const struct gnn_batch_norm n = {
+		.weight = gnn_lower_find(l, GNN_ROLE_MLP_WEIGHT, place),
+		.bias = gnn_lower_find(l, GNN_ROLE_MLP_BIAS, place),
+		.mean = gnn_lower_find(l, GNN_ROLE_MLP_MEAN, place),
+		.var = gnn_lower_find(l, GNN_ROLE_MLP_VAR, place),
+	};
 
 	*out = NULL;
-	if (mean == NULL || var == NULL)
-		GNN_FAIL(GNN_ECONFIG, "layer %u: norm %u of the MLP has no running mean and "
+	if (n.mean == NULL || n.var == NULL)
+		return gnn_err(GNN_ECONFIG, "layer %u: norm %u of the MLP has no running mean and "
 			"variance: only BatchNorm is supported", l->layer, place);
-	GNN_TRY(gnn_lower_vector_of(mean, width));
-	GNN_TRY(gnn_lower_vector_of(var, width));
-	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_MLP_WEIGHT, place), width));
-	GNN_TRY(gnn_lower_vector_of(gnn_lower_find(l, GNN_ROLE_MLP_BIAS, place), width));
-	GNN_NEW_ARRAY(scale, 2 * (uint64_t)width, GNN_MEM_MODEL);
-	for (uint32_t i = 0; i < width; i++) {
-		scale[i] = (gamma != NULL ? gamma[i] : 1.0) /
-			sqrt(var->data[i] + BATCH_NORM_EPSILON);
-		scale[width + i] = (beta != NULL ? beta[i] : 0.0) - mean->data[i] * scale[i];
-	}
-	*out = scale;
-out:
-	return rc;
+	return gnn_lower_batch_norm(&n, width, out);
 }
 
 static int add_norm(struct gnn_conv *c, struct mlp *m, const struct gnn_lowering *l,

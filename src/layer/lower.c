@@ -1,9 +1,14 @@
 /* layer/lower.c - see lower.h. */
 #include "layer/lower.h"
 
+#include "base/mem.h"
+
+#include <math.h>
 #include <stdio.h>
 
 enum { SIDE_MAX = 1 << 24 };
+
+#define BATCH_NORM_EPSILON 1e-5 /* torch's; the file does not say it */
 
 const struct gnn_weight *gnn_lower_find(const struct gnn_lowering *l, enum gnn_role role,
 	uint32_t item)
@@ -97,4 +102,25 @@ int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,
 			wanted ? "aggregate-first" : "transform-first");
 	c->transform_first = wanted;
 	return GNN_OK;
+}
+
+int gnn_lower_batch_norm(const struct gnn_batch_norm *n, uint32_t width, double **out)
+{
+	const struct gnn_weight *parts[] = {n->weight, n->bias, n->mean, n->var};
+	double *scale = NULL;
+	int rc;
+
+	*out = NULL;
+	for (uint32_t i = 0; i < GNN_COUNT_OF(parts); i++)
+		GNN_TRY(gnn_lower_vector_of(parts[i], width));
+	GNN_NEW_ARRAY(scale, 2 * (uint64_t)width, GNN_MEM_MODEL);
+	for (uint32_t i = 0; i < width; i++) {
+		scale[i] = (n->weight != NULL ? n->weight->data[i] : 1.0) /
+			sqrt(n->var->data[i] + BATCH_NORM_EPSILON);
+		scale[width + i] = (n->bias != NULL ? n->bias->data[i] : 0.0) -
+			n->mean->data[i] * scale[i];
+	}
+	*out = scale;
+out:
+	return rc;
 }

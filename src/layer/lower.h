@@ -56,6 +56,14 @@ int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols
 int gnn_lower_turned(struct gnn_conv *c, const struct gnn_weight *w, uint32_t *rows,
 	uint32_t *cols, const float **out);
 
+/* A batch norm in evaluation; weight and bias may be NULL. */
+struct gnn_batch_norm {
+	const struct gnn_weight *weight, *bias, *mean, *var;
+};
+
+/* As y = scale x + shift in double, (width) each, one behind the other; the caller frees it. */
+int gnn_lower_batch_norm(const struct gnn_batch_norm *n, uint32_t width, double **out);
+
 /* Sets transform_first: what was asked for where the layer can, else `best`. */
 int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,
 	bool can_transform, bool can_aggregate);

@@ -119,7 +119,7 @@ static int load_weights(struct gnn_model *m)
 		struct gnn_weight *w = &m->weight[i];
 		uint64_t odd = 0;
 
-		if (w->role == GNN_ROLE_COUNTER)
+		if (w->role == GNN_ROLE_COUNTER || w->role == GNN_ROLE_NORM_COUNTER)
 			continue;
 		GNN_NEW_ARRAY(w->data, w->tensor->count, GNN_MEM_MODEL);
 		GNN_TRY(gnn_safetensors_read_f32(m->file, w->tensor, w->data));
@@ -137,15 +137,12 @@ static int lower_layer(struct gnn_model *m, uint32_t layer)
 {
 	struct gnn_lowering l = {.set = &m->set, .order = m->order, .layer = layer,
 		.layers = m->layers};
-	enum gnn_setting which = layer + 1 < m->layers ? GNN_SET_ACTIVATION
-						       : GNN_SET_FINAL_ACTIVATION;
 	struct gnn_conv *c = &m->conv[layer];
 	int rc;
 
 	gnn_model_layer_weights(m, layer, &l.weight, &l.weight_count);
 	c->arch = gnn_arch_name(m->variant->arch);
 	GNN_TRY(m->variant->lower(c, &l));
-	GNN_TRY(gnn_rowprog_act(&c->finish, m->set.v[which].choice, GNN_LEAKY_RELU_SLOPE));
 	GNN_ASSERT(c->message.dim_in == c->dim_in && c->finish.dim_in == c->state_width &&
 		c->finish.dim_out == c->dim_out);
 	if (layer > 0 && m->conv[layer - 1].dim_out != c->dim_in)
@@ -188,6 +185,12 @@ static void note_heads(struct gnn_model *m)
 		dgl ? GNN_TOLD_DEFAULT : GNN_TOLD_KEYS);
 }
 
+static int check_missing(const struct gnn_model *m)
+{
+	return m->missing[0] == '\0' ? GNN_OK : gnn_err(GNN_ECONFIG,
+		"must be told, in __metadata__ or by --model-set: %s", m->missing);
+}
+
 static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 {
 	int rc;
@@ -199,9 +202,7 @@ static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 		GNN_FAIL(GNN_ECONFIG, "%u layers, at most %d", m->layers, GNN_SETTING_LIST_MAX);
 	GNN_TRY(gnn_model_choose_variant(m));
 	ask_mlp_activation(m);
-	if (m->missing[0] != '\0')
-		GNN_FAIL(GNN_ECONFIG, "must be told, in __metadata__ or by --model-set: %s",
-			m->missing);
+	GNN_TRY(check_missing(m));
 	GNN_TRY(resolve_settings(m));
 	GNN_TRY(load_weights(m));
 	GNN_NEW_ARRAY(m->conv, m->layers, GNN_MEM_MODEL);
@@ -209,6 +210,9 @@ static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 		GNN_TRY(lower_layer(m, l));
 	if (m->variant->arch == GNN_ARCH_GAT || m->variant->arch == GNN_ARCH_GATV2)
 		note_heads(m);
+	gnn_model_ask_behind(m);
+	GNN_TRY(check_missing(m));
+	GNN_TRY(gnn_model_put_behind(m));
 out:
 	return rc;
 }
@@ -274,4 +278,16 @@ const struct gnn_conv *gnn_model_conv(const struct gnn_model *m, uint32_t layer)
 {
 	GNN_ASSERT(layer < m->layers);
 	return &m->conv[layer];
+}
+
+const struct gnn_jump *gnn_model_jump(const struct gnn_model *m)
+{
+	return m->jump.width > 0 ? &m->jump : NULL;
+}
+
+uint32_t gnn_model_width(const struct gnn_model *m, uint32_t layer)
+{
+	bool whole = m->jump.width > 0 && layer + 1 == m->layers;
+
+	return whole ? m->jump.finish.dim_out : gnn_model_conv(m, layer)->dim_out;
 }

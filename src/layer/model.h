@@ -28,6 +28,9 @@ int  gnn_model_load   (struct gnn_model **out, const struct gnn_model_opts *o);
 void gnn_model_destroy(struct gnn_model *m); /* NULL is fine */
 uint32_t               gnn_model_layers(const struct gnn_model *m);
 const struct gnn_conv *gnn_model_conv  (const struct gnn_model *m, uint32_t layer);
+const struct gnn_jump *gnn_model_jump  (const struct gnn_model *m); /* NULL: none */
+/* Columns of what a layer gives to the result: behind the last one, of the whole model. */
+uint32_t               gnn_model_width (const struct gnn_model *m, uint32_t layer);
 /* Prints on stdout how each tensor was understood and each setting's source. */
 int  gnn_model_describe(const struct gnn_model_opts *o, bool json);
 

@@ -38,6 +38,7 @@ struct gnn_model {
 	char                      missing[512]; /* what must be told; "" when nothing */
 	uint32_t                  layers;
 	struct gnn_conv          *conv; /* (layers) */
+	struct gnn_jump           jump;
 };
 
 GNN_BEGIN_DECLS
@@ -51,6 +52,11 @@ int gnn_model_understand(struct gnn_model **out, const struct gnn_model_opts *o)
 /* The weights of one layer. */
 void gnn_model_layer_weights(const struct gnn_model *m, uint32_t layer,
 	const struct gnn_weight **first, uint32_t *count);
+
+/* behind.c: what must still be told about norms and jumping knowledge, into m->missing. */
+void gnn_model_ask_behind(struct gnn_model *m);
+/* Norms, activations, jumping knowledge and head behind convs that are lowered. */
+int  gnn_model_put_behind(struct gnn_model *m);
 
 /* The convolution that the keys of all layers and what is told leave; needs told settings. */
 int gnn_model_choose_variant(struct gnn_model *m);

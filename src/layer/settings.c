@@ -53,9 +53,10 @@ static const struct row {
 	[GNN_SET_AGGREGATOR] = {"gnnrun.aggregator", CHOICE, "mean|sum|max|gcn|pool",
 		ONLY(SAGE) | ONLY(GRAPHCONV), EVERY, NULL, "sum"},
 	[GNN_SET_NORMALIZE] = {"gnnrun.normalize", CHOICE, "0|1", ONLY(SAGE), PYG, "0", "0"},
-	[GNN_SET_LAYER_NORM_MODE] = {"gnnrun.layer_norm_mode", CHOICE, "node|graph", 0, 0, NULL,
-		NULL},
-	[GNN_SET_JK] = {"gnnrun.jk", CHOICE, "last|cat|max", 0, 0, NULL, NULL},
+	[GNN_SET_LAYER_NORM_MODE] = {"gnnrun.layer_norm_mode", CHOICE, "node|graph", EVERY, EVERY,
+		NULL, NULL},
+	[GNN_SET_JK] = {"gnnrun.jk", CHOICE, "last|cat|max", EVERY, EVERY, NULL, NULL},
+	[GNN_SET_ACT_FIRST] = {"gnnrun.act_first", CHOICE, "0|1", EVERY, EVERY, NULL, NULL},
 	[GNN_SET_MLP_ACTIVATION] = {"gnnrun.mlp_activation", CHOICE, ACTIVATIONS, ONLY(GIN), EVERY,
 		"relu", NULL},
 };

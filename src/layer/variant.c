@@ -11,6 +11,8 @@
 #define ATT_PYG (BIT(ATT_SRC) | BIT(ATT_DST))
 #define ATT_DGL (BIT(ATTN_L) | BIT(ATTN_R))
 #define RES_DGL (BIT(RES_FC_WEIGHT) | BIT(RES_FC_BIAS))
+#define NORM (BIT(NORM_WEIGHT) | BIT(NORM_BIAS) | BIT(NORM_MEAN) | BIT(NORM_VAR) | \
+	BIT(NORM_COUNTER))
 #define MLP (BIT(MLP_BIAS) | BIT(MLP_MEAN) | BIT(MLP_VAR))
 
 static const struct gnn_variant variants[] = {
@@ -83,7 +85,7 @@ static uint64_t roles_of(const struct gnn_model *m, uint32_t layer)
 	gnn_model_layer_weights(m, layer, &w, &count);
 	for (uint32_t i = 0; i < count; i++)
 		roles |= GNN_ROLE_BIT(w[i].role) | (w[i].apply_func ? BIT(APPLY_FUNC) : 0);
-	return roles & ~BIT(COUNTER);
+	return roles & ~(BIT(COUNTER) | NORM);
 }
 
 /* Told library and architecture rule a variant out. */

@@ -19,6 +19,7 @@
 #include "op/moves.h"
 #include "op/norm.h"
 #include "op/rowprog.h"
+#include "op/whole.h"
 
 /* to = program(from), rows starting at a multiple of the panel height. */
 struct gnn_rows_args {
@@ -80,6 +81,8 @@ struct gnn_backend_ops {
 	int  (*move)(struct gnn_backend *b, const struct gnn_move_args *a);
 	int  (*factors)(struct gnn_backend *b, const struct gnn_factors_args *a);
 	int  (*aggregate)(struct gnn_backend *b, const struct gnn_aggregate_args *a);
+	int  (*moments)(struct gnn_backend *b, const struct gnn_moments_args *a);
+	int  (*merge)(struct gnn_backend *b, const struct gnn_merge_args *a);
 	/* See gnn_backend_check_dense. */
 	int  (*check_dense)(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
 	int  (*sync)(struct gnn_backend *b);

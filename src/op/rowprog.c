@@ -38,6 +38,8 @@ static bool is_complete(const struct gnn_rowop *op)
 			op->dim_in % op->heads == 0 && op->dim_out == 2 * op->heads;
 	case GNN_ROW_ACT:
 	case GNN_ROW_L2NORM:
+	case GNN_ROW_LAYERNORM:
+	case GNN_ROW_STANDARD:
 		return op->dim_out == op->dim_in;
 	}
 	return false;
@@ -141,12 +143,28 @@ int gnn_rowprog_scores(struct gnn_rowprog *p, const float *att_src, const float 
 	return gnn_rowprog_push(p, &op);
 }
 
-int gnn_rowprog_l2norm(struct gnn_rowprog *p, float epsilon)
+/* Norms: one number against a division by 0. */
+static int push_norm(struct gnn_rowprog *p, enum gnn_rowop_kind kind, float epsilon)
 {
-	const struct gnn_rowop op = {.kind = GNN_ROW_L2NORM, .dim_in = p->dim_out,
-		.dim_out = p->dim_out, .epsilon = epsilon};
+	const struct gnn_rowop op = {.kind = kind, .dim_in = p->dim_out, .dim_out = p->dim_out,
+		.epsilon = epsilon, .factor = 1.0f};
 
 	return gnn_rowprog_push(p, &op);
+}
+
+int gnn_rowprog_l2norm(struct gnn_rowprog *p, float epsilon)
+{
+	return push_norm(p, GNN_ROW_L2NORM, epsilon);
+}
+
+int gnn_rowprog_layernorm(struct gnn_rowprog *p, float epsilon)
+{
+	return push_norm(p, GNN_ROW_LAYERNORM, epsilon);
+}
+
+int gnn_rowprog_standard(struct gnn_rowprog *p, float epsilon)
+{
+	return push_norm(p, GNN_ROW_STANDARD, epsilon);
 }
 
 uint32_t gnn_rowprog_width(const struct gnn_rowprog *p)

@@ -9,6 +9,7 @@
  *
  * A program maps rows of dim_in floats to rows of dim_out floats, in order. It is run on panels of
  * GNN_PANEL_ROWS rows at absolute positions, so that the bits of a row depend on the row alone.
+ * BIAS, AFFINE, ACT, SCALE, EMPTY and STANDARD are column-wise: an element depends on itself.
  */
 #ifndef GNN_OP_ROWPROG_H
 #define GNN_OP_ROWPROG_H
@@ -31,6 +32,8 @@ enum gnn_rowop_kind {
 	GNN_ROW_SCORES,    /* z (heads x channels) -> [z . att_src per head | z . att_dst per head];
 	                      weight = att_src, bias = att_dst, both (heads, channels) */
 	GNN_ROW_L2NORM,    /* y = x / max(|x|_2, epsilon) */
+	GNN_ROW_LAYERNORM, /* y = (x - mean) / sqrt(variance + epsilon), both of the row */
+	GNN_ROW_STANDARD,  /* y = (x - center) factor, the same two numbers for all rows */
 };
 
 struct gnn_rowop {
@@ -42,13 +45,14 @@ struct gnn_rowop {
 	enum gnn_act act;
 	float        slope;        /* of leaky_relu; alpha of elu is 1 */
 	float        epsilon;
+	float        center, factor;
 	uint32_t     heads;
 	uint32_t     tail;         /* last columns that DIVIDE and HEAD_MEAN hand on as they are */
 	uint32_t     first, count; /* columns of SCALE and EMPTY */
 	uint32_t     vector;       /* 0 or 1: which per-row vector */
 };
 
-enum { GNN_ROWPROG_MAX = 32, GNN_ROW_VECTORS = 2 };
+enum { GNN_ROWPROG_MAX = 40, GNN_ROW_VECTORS = 2 };
 
 struct gnn_rowprog {
 	uint32_t         dim_in, dim_out;
@@ -74,6 +78,8 @@ int  gnn_rowprog_add(struct gnn_rowprog *p);
 int  gnn_rowprog_scores(struct gnn_rowprog *p, const float *att_src, const float *att_dst,
 	uint32_t heads);
 int  gnn_rowprog_l2norm(struct gnn_rowprog *p, float epsilon);
+int  gnn_rowprog_layernorm(struct gnn_rowprog *p, float epsilon);
+int  gnn_rowprog_standard(struct gnn_rowprog *p, float epsilon); /* center and factor come later */
 /* Widest intermediate row, dim_in and dim_out included. */
 uint32_t gnn_rowprog_width(const struct gnn_rowprog *p);
 

@@ -35,10 +35,12 @@ void step(const gnn_rowop &op, const double *x, double *y, double factor)
 	const uint32_t in = op.dim_in, out = op.dim_out;
 	const uint32_t body = (op.kind == GNN_ROW_DIVIDE ? out : in) - op.tail;
 	const uint32_t channels = op.heads > 0 ? body / op.heads : 0;
-	double norm = 0;
+	double norm = 0, mean = 0;
 
-	for (uint32_t c = 0; c < in; c++)
+	for (uint32_t c = 0; c < in; c++) {
 		norm += x[c] * x[c];
+		mean += x[c] / in;
+	}
 	for (uint32_t c = 0; c < out; c++) {
 		const bool inside = c >= op.first && c - op.first < op.count;
 		switch (op.kind) {
@@ -60,6 +62,10 @@ void step(const gnn_rowop &op, const double *x, double *y, double factor)
 			for (uint32_t k = 0; c < channels && k < op.heads; k++)
 				y[c] += x[k * channels + c] / op.heads;
 			break;
+		case GNN_ROW_LAYERNORM:
+			y[c] = (x[c] - mean) / std::sqrt(norm / in - mean * mean + op.epsilon);
+			break;
+		case GNN_ROW_STANDARD: y[c] = x[c]; break; // the caller's
 		case GNN_ROW_ADD: y[c] = x[c] + x[out + c]; break;
 		case GNN_ROW_SCORES: {
 			const uint32_t k = c % op.heads;
@@ -195,7 +201,36 @@ Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h)
 			sources.push_back(v);
 		softmax(c, sources, v, m, scores, state.row(v));
 	}
-	return run_program(c.finish, state, finish_vec);
+	const Matrix y = run_program(c.finish, state, finish_vec);
+	if (c.after.count == 0)
+		return y;
+	gnn_rowprog after = c.after;
+	double mean = 0, square = 0;
+	for (const double x : y.data)
+		mean += x / static_cast<double>(y.data.size());
+	for (const double x : y.data)
+		square += (x - mean) * (x - mean) / static_cast<double>(y.data.size());
+	Matrix standard = y;
+	for (double &x : standard.data)
+		x = (x - mean) / (std::sqrt(square) + static_cast<double>(after.op[0].epsilon));
+	return run_program(after, standard, no_vec);
+}
+
+void join_jump(const gnn_jump &j, const gnn_conv &c, const Matrix &h, Matrix &all)
+{
+	const std::vector<double> no_vec[GNN_ROW_VECTORS];
+	const Matrix part = run_program(c.jump, h, no_vec);
+
+	if (all.rows == 0) {
+		all = Matrix(h.rows, j.width);
+		std::fill(all.data.begin(), all.data.end(), j.how == GNN_MERGE_MAX ? -INFINITY : 0);
+	}
+	for (uint64_t r = 0; r < h.rows; r++)
+		for (uint64_t k = 0; k < part.cols; k++) {
+			double &to = all.row(r)[c.jump_first + k];
+			to = j.how == GNN_MERGE_MAX ? std::max(to, part.row(r)[k])
+						    : to + part.row(r)[k];
+		}
 }
 
 } // namespace check

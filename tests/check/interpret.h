@@ -11,6 +11,8 @@ namespace check {
 Matrix run_program(const gnn_rowprog &p, const Matrix &x,
 	const std::vector<double> (&vec)[GNN_ROW_VECTORS]);
 Matrix run_conv(const gnn_conv &c, const Graph &g, const Matrix &h);
+// `all` becomes what the rows of a layer make of it; `first` layers find it empty.
+void join_jump(const gnn_jump &j, const gnn_conv &c, const Matrix &h, Matrix &all);
 
 } // namespace check
 

@@ -83,11 +83,16 @@ int load_status(const char *path, const std::vector<const char *> &set, gnn_mess
 
 Matrix run_model(const gnn_model *m, const Graph &g, const Matrix &h)
 {
-	Matrix x = h;
+	const gnn_jump *jump = gnn_model_jump(m);
+	Matrix x = h, all;
 
-	for (uint32_t l = 0; l < gnn_model_layers(m); l++)
+	for (uint32_t l = 0; l < gnn_model_layers(m); l++) {
 		x = run_conv(*gnn_model_conv(m, l), g, x);
-	return x;
+		if (jump != nullptr)
+			join_jump(*jump, *gnn_model_conv(m, l), x, all);
+	}
+	const std::vector<double> no_vec[GNN_ROW_VECTORS];
+	return jump != nullptr ? run_program(jump->finish, all, no_vec) : x;
 }
 
 } // namespace check

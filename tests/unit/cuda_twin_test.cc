@@ -174,6 +174,12 @@ TEST_F(CudaTwin, RowProgramsOfEveryOperation)
 			ASSERT_EQ(gnn_rowprog_l2norm(&p, 1e-12f), GNN_OK);
 			expect_rows_agree(p, rows, 2e-5);
 			gnn_rowprog_init(&p, n);
+			ASSERT_EQ(gnn_rowprog_layernorm(&p, 1e-5f), GNN_OK);
+			ASSERT_EQ(gnn_rowprog_standard(&p, 1e-5f), GNN_OK);
+			p.op[1].center = 0.5f;
+			p.op[1].factor = 2.0f;
+			expect_rows_agree(p, rows, 2e-5);
+			gnn_rowprog_init(&p, n);
 			ASSERT_EQ(gnn_rowprog_scores(&p, s, b, heads), GNN_OK);
 			expect_rows_agree(p, rows, 2e-5);
 			gnn_rowprog_init(&p, n + heads);
@@ -461,6 +467,42 @@ TEST_F(CudaAggregate, ANeighbourOutsideTheGraphIsSeen)
 	ASSERT_EQ(cuda->ops->mark(cuda, &ticket), GNN_OK);
 	EXPECT_EQ(cuda->ops->wait(cuda, ticket), GNN_EDATA);
 	EXPECT_NE(std::string(gnn_err_text()).find("outside the 3000"), std::string::npos);
+}
+
+TEST_F(CudaTwin, MomentsAndMergesAgree)
+{
+	for (uint64_t rows : row_counts)
+		for (uint32_t width : {1u, 33u, 128u}) {
+			const uint64_t blocks = (rows + GNN_MOMENT_ROWS - 1) / GNN_MOMENT_ROWS;
+			const Floats x = random_floats(rows * width, rows, 100.0f, 102.0f);
+			std::vector<struct gnn_moments> want(blocks), got(blocks);
+			struct gnn_moments_args m = {x.data(), width, rows, width, want.data()};
+
+			ASSERT_EQ(cpu->ops->moments(cpu, &m), GNN_OK);
+			m.from = there(x);
+			m.to = there(got);
+			ASSERT_EQ(cuda->ops->moments(cuda, &m), GNN_OK) << gnn_err_text();
+			ASSERT_EQ(cuda->ops->copy(cuda, got.data(), blocks * sizeof(got[0]), m.to,
+				blocks * sizeof(got[0]), blocks * sizeof(got[0]), 1), GNN_OK);
+			ASSERT_EQ(cuda->ops->sync(cuda), GNN_OK);
+			for (uint64_t k = 0; k < blocks; k++) {
+				EXPECT_EQ(got[k].count, want[k].count);
+				EXPECT_NEAR(got[k].mean, want[k].mean, 1e-10);
+				EXPECT_NEAR(got[k].spread, want[k].spread, 1e-7);
+			}
+			for (enum gnn_merge how : {GNN_MERGE_SUM, GNN_MERGE_MAX}) {
+				Floats to = random_floats(rows * width, 9, 99.0f, 103.0f);
+				struct gnn_merge_args a = {how, m.from, width, there(to), width,
+					rows, width};
+
+				ASSERT_EQ(cuda->ops->merge(cuda, &a), GNN_OK) << gnn_err_text();
+				const Floats there_to = back(a.to, rows * width);
+				a.from = x.data();
+				a.to = to.data();
+				ASSERT_EQ(cpu->ops->merge(cpu, &a), GNN_OK);
+				EXPECT_EQ(there_to, to);
+			}
+		}
 }
 
 TEST_F(CudaTwin, FactorsAreEqual)

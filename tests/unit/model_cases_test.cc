@@ -105,7 +105,7 @@ TEST_F(ModelCases, EveryCaseWithoutNeedsIsUnderstood)
 TEST_F(ModelCases, CasesWithNeedsAreUnderstoodOrRefused)
 {
 	const std::set<std::string> met = {"aggregator", "dgl", "gatv2", "graphconv",
-		"weights"};
+		"jk", "norm", "weights"};
 
 	for (const Case &c : all_cases()) {
 		const std::string path = c.folder / "model.safetensors";

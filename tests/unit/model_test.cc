@@ -217,10 +217,11 @@ TEST_F(ModelTest, WhatIsNotComputedHereIsRefusedByName)
 		const char *why;
 		Layer w;
 	} cases[] = {
-		{"norms between layers (norms.0.module.running_mean)",
+		{"the norm of layer 0 has norms.0.module.running_mean alone",
 			with(two_gcn, "norms.0.module.running_mean", {4})},
-		{"norms between layers (bns.0.weight)", with(two_gcn, "bns.0.weight", {4})},
-		{"jumping knowledge (jk.lstm.weight_ih_l0)",
+		{"GraphNorm (norms.0.mean_scale)", with(two_gcn, "norms.0.mean_scale", {4})},
+		{"MessageNorm (norms.0.scale)", with(two_gcn, "norms.0.scale", {1})},
+		{"jumping knowledge by LSTM (jk.lstm.weight_ih_l0)",
 			with(two_gcn, "jk.lstm.weight_ih_l0", {4})},
 		{"edge features (convs.0.lin_edge.weight)",
 			with(two_gat, "convs.0.lin_edge.weight", {8, 2})},
@@ -239,8 +240,8 @@ TEST_F(ModelTest, EveryTensorMustBeUnderstood)
 {
 	expect_refused("tensors that are not understood: convs.0.gate, embedding",
 		with(with(two_gcn, "embedding", {9}), "convs.0.gate", {4}));
-	expect_refused("tensors that belong to no layer: lin.bias, lin.weight",
-		with(with(two_gcn, "lin.weight", {2, 3}), "lin.bias", {2}));
+	expect_refused("tensors that belong to no layer: other.lin.weight",
+		with(two_gcn, "other.lin.weight", {2, 3}));
 	expect_refused("tensors that belong to no layer: head.0.weight",
 		with(two_gcn, "head.0.weight", {2, 3}));
 	expect_refused("differ in more than one number",
@@ -258,6 +259,57 @@ TEST_F(ModelTest, EveryTensorMustBeUnderstood)
 	for (int i = 0; i < 200; i++)
 		many["odd.tensor." + std::to_string(i) + ".name"] = zeros({1});
 	expect_refused(" more", many);
+}
+
+// A norm has the number of its layer, or stands behind it in one numbering.
+TEST_F(ModelTest, NormsFindTheirLayers)
+{
+	const auto counts = [&](const Layer &w, const Set &set) {
+		const check::Model m = load(w, {}, set);
+		return std::vector<uint32_t>{gnn_model_conv(m.get(), 0)->finish.count,
+			gnn_model_conv(m.get(), 1)->finish.count};
+	};
+	const std::vector<uint32_t> plain = counts(two_gcn, {});
+	const std::vector<uint32_t> behind_first = {plain[0] + 2, plain[1]};
+	const Layer sequence = under("m.0.", gcn(6, 4), under("m.3.", gcn(4, 3)));
+
+	for (const std::string stem : {"norms.0.", "bn0.", "convs.0.norm."})
+		EXPECT_EQ(counts(with(with(two_gcn, stem + "weight", {4}), stem + "bias", {4}),
+			{"layer_norm_mode=node"}), behind_first) << stem;
+	EXPECT_EQ(counts(with(with(sequence, "m.1.weight", {4}), "m.1.bias", {4}),
+		{"layer_norm_mode=node"}), behind_first);
+	expect_refused("tensors that belong to no layer: norms.2.weight",
+		with(two_gcn, "norms.2.weight", {4}));
+	expect_refused("norms.0.weight is [3], wanted [4]", with(two_gcn, "norms.0.weight", {3}),
+		{}, {"layer_norm_mode=node"});
+	expect_refused("must be told, in __metadata__ or by --model-set: "
+		"gnnrun.layer_norm_mode=node|graph", with(two_gcn, "norms.0.weight", {4}));
+	// A wrapped model keeps its layers.
+	EXPECT_EQ(gnn_model_conv(load({{"module.weight", zeros({6, 4})},
+		{"module.bias", zeros({4})}}, {}, {"library=pyg"}).get(), 0)->dim_in, 6u);
+}
+
+TEST_F(ModelTest, TheHeadAndWhatItTakes)
+{
+	const Layer equal = check::join_layers({gcn(6, 4), gcn(4, 4)});
+	const auto width = [&](const Layer &w, const Set &set) {
+		const check::Model m = load(w, {}, set);
+		return gnn_model_width(m.get(), gnn_model_layers(m.get()) - 1);
+	};
+
+	EXPECT_EQ(width(with(with(equal, "lin.weight", {5, 8}), "lin.bias", {5}), {}), 5u);
+	EXPECT_EQ(width(equal, {"jk=cat"}), 8u);
+	EXPECT_EQ(width(equal, {"jk=max"}), 4u);
+	EXPECT_EQ(width(equal, {"jk=last"}), 4u);
+	for (const char *told : {"jk=last", "jk=max"})
+		EXPECT_EQ(width(with(equal, "lin.weight", {5, 4}), {told}), 5u) << told;
+	expect_refused("must be told, in __metadata__ or by --model-set: gnnrun.jk=last|max",
+		with(equal, "lin.weight", {5, 4}));
+	expect_refused("tensor lin.weight is [5, 4], wanted [5, 8]",
+		with(equal, "lin.weight", {5, 4}), {}, {"jk=cat"});
+	expect_refused("gnnrun.jk=max: layer 1 gives 3 columns", two_gcn, {}, {"jk=max"});
+	expect_refused("there is lin.bias but not its weight", with(equal, "lin.bias", {5}), {},
+		{"jk=last"});
 }
 
 TEST_F(ModelTest, MissingTensorsAreNamed)
@@ -341,9 +393,10 @@ TEST_F(ModelTest, SettingsAreCheckedByNameAndValue)
 
 TEST_F(ModelTest, WhatDoesNotApplyIsRefusedUnlessItSaysWhatIsSo)
 {
-	for (const char *told : {"heads=1,1", "norm=both", "norm=right", "jk=cat", "jk=last",
-		     "layer_norm_mode=node", "aggregator=mean", "normalize=1", "negative_slope=.2",
-		     "mlp_activation=relu", "concat=1,0"})
+	for (const char *told : {"layer_norm_mode=node", "act_first=0"})
+		expect_refused("but there are no norms", two_gcn, {}, {told});
+	for (const char *told : {"heads=1,1", "norm=both", "norm=right", "aggregator=mean",
+		     "normalize=1", "negative_slope=.2", "mlp_activation=relu", "concat=1,0"})
 		expect_refused("is not supported for gcn of pyg", two_gcn, {}, {told});
 	load(two_gcn, {}, {"normalize=0", "self_loops=none", "aggregator=sum"});
 	load(check::join_layers({sage(6, 4)}), {}, {"self_loops=none", "normalize=0"});

@@ -422,6 +422,33 @@ TEST(OpRows, NoMessagesDivideToZero)
 	EXPECT_TRUE(equal_bits(run(b, prog_of({divide}), {0, 0, 0}, 1), {0, 0}));
 }
 
+TEST(OpRows, LayerNormAndStandard)
+{
+	Backend b(2);
+	const uint64_t rows = 300;
+
+	for (const uint32_t k : {1u, 5u, 8u, 33u, 200u}) {
+		const Floats x = random_floats(rows * k, 1);
+		struct gnn_rowop norm = op_of(GNN_ROW_LAYERNORM, k, k);
+		struct gnn_rowop standard = op_of(GNN_ROW_STANDARD, k, k);
+
+		norm.epsilon = 1e-5f;
+		standard.center = 0.25f;
+		standard.factor = 1.5f;
+		expect_near(run(b, prog_of({norm, standard}), x, rows),
+			by_row(x, rows, k, k, [&](uint64_t, const float *from, double *to) {
+			double mean = 0, square = 0;
+			for (uint32_t j = 0; j < k; j++)
+				mean += double(from[j]) / k;
+			for (uint32_t j = 0; j < k; j++)
+				square += (double(from[j]) - mean) * (double(from[j]) - mean) / k;
+			for (uint32_t j = 0; j < k; j++)
+				to[j] = ((double(from[j]) - mean) / std::sqrt(square + 1e-5) -
+					0.25) * 1.5;
+		}), 1e-5);
+	}
+}
+
 TEST(OpRows, L2NormAndItsFloor)
 {
 	Backend b(2);

@@ -65,6 +65,8 @@ GNN_BEGIN_DECLS
 
 int  gnn_cpu_rows     (struct gnn_backend *b, const struct gnn_rows_args *a);
 int  gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a);
+int  gnn_cpu_moments  (struct gnn_backend *b, const struct gnn_moments_args *a);
+int  gnn_cpu_merge    (struct gnn_backend *b, const struct gnn_merge_args *a);
 
 /* scratch: `threads` blocks of at least `floats` each; the contents are lost. */
 int  gnn_cpu_reserve(struct gnn_cpu *c, uint64_t floats);

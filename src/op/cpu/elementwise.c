@@ -174,6 +174,39 @@ static void row_l2norm(const struct gnn_rowop *op, const float *restrict x, floa
 		y[j] = x[j] / by;
 }
 
+/* Sums as in dot: eight partial ones. */
+GNN_CPU_CLONES
+static void row_layernorm(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
+	float v)
+{
+	const float n = (float)op->dim_in;
+	float part[GNN_LANES] = {0}, mean, by;
+
+	(void)v;
+	for (uint32_t j = 0; j < op->dim_in; j++)
+		part[j % GNN_LANES] += x[j];
+	for (uint32_t step = GNN_LANES / 2; step > 0; step /= 2)
+		for (uint32_t i = 0; i < step; i++)
+			part[i] += part[i + step];
+	mean = part[0] / n;
+	for (uint32_t j = 0; j < op->dim_out; j++)
+		y[j] = x[j] - mean;
+	by = sqrtf(dot(y, y, op->dim_out) / n + op->epsilon);
+	for (uint32_t j = 0; j < op->dim_out; j++)
+		y[j] /= by;
+}
+
+GNN_CPU_CLONES
+static void row_standard(const struct gnn_rowop *op, const float *restrict x, float *restrict y,
+	float v)
+{
+	const float center = op->center, factor = op->factor;
+
+	(void)v;
+	for (uint32_t j = 0; j < op->dim_out; j++)
+		y[j] = (x[j] - center) * factor;
+}
+
 static const row_fn acts[] = {
 	[GNN_ACT_NONE] = row_copy,
 	[GNN_ACT_RELU] = row_relu,
@@ -192,6 +225,8 @@ static const row_fn kinds[] = {
 	[GNN_ROW_ADD] = row_add,
 	[GNN_ROW_SCORES] = row_scores,
 	[GNN_ROW_L2NORM] = row_l2norm,
+	[GNN_ROW_LAYERNORM] = row_layernorm,
+	[GNN_ROW_STANDARD] = row_standard,
 };
 
 void gnn_cpu_elementwise(const struct gnn_rowop *op, const struct gnn_cpu_panel *p)
