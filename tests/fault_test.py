@@ -36,6 +36,7 @@ class Fault(unittest.TestCase):
         self.importing = ('import', self.path('in'), self.path('g.h5'))
         self.inferring = ('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
                           '--out', self.path('e.h5'), '--predict', '--save-layers')
+        self.reordering = ('reorder', self.path('g.h5'), self.path('o.h5'))
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -85,6 +86,15 @@ class Fault(unittest.TestCase):
                 run(*self.importing)
                 self.assertGreater(self.loop(self.inferring, 'e.h5', rule, codes), 0)
                 os.remove(self.path('g.h5'))
+
+    def test_reordering(self):
+        """In memory, and with rows, lists and edges that do not fit."""
+        run('generate', 'rmat', self.path('g.h5'), '--scale', 9, '--feat-dim', 1000)
+        for rule, code in ('alloc:fail', 71), ('read:eof', 65), ('write:enospc', 74):
+            with self.subTest(rule=rule):
+                self.assertGreater(self.loop(self.reordering, 'o.h5', rule, {code}), 0)
+                self.assertGreater(self.loop((*self.reordering, '--host-memory', '4M'), 'o.h5',
+                                             rule, {code}), 0)
 
     def test_a_file_that_ends_early(self):
         run(*self.importing)

@@ -7,7 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 << 20, AHEAD = 3, PART_BYTES = 8 << 20, CHECK_ITEMS = 1 << 16 };
+enum {
+	AHEAD = 3,
+	PART_BYTES_MAX = 8 << 20, /* but for one long list; less with little memory */
+	PART_BYTES_MIN = 64 << 10,
+	CHECK_ITEMS = 1 << 16,
+};
 
 struct direction {
 	const struct gnn_topology *topology;
@@ -31,7 +36,7 @@ struct gnn_lists {
 	struct gnn_piece  *piece;
 	uint64_t           piece_used; /* bytes of it */
 	char              *part;
-	uint64_t           part_bytes;
+	uint64_t           part_bytes, piece_bytes;
 };
 
 /* --- checking --- */
@@ -151,12 +156,14 @@ static int open_neighbors(struct gnn_lists *l, const struct gnn_lists_opts *o)
 
 	for (int d = 0; d < GNN_DIRECTIONS; d++)
 		bytes += l->direction[d].topology->neighbors->bytes;
+	l->piece_bytes = gnn_align_down(gnn_min_u64(gnn_max_u64(o->memory_bytes / 8,
+		PART_BYTES_MIN), PART_BYTES_MAX), GNN_PAGE_BYTES);
 	l->resident = bytes <= o->memory_bytes;
 	for (int d = 0; d < GNN_DIRECTIONS; d++) {
 		if (l->resident)
 			GNN_TRY(load_neighbors(l, &l->direction[d]));
 		else
-			l->part_bytes = gnn_max_u64(l->part_bytes, gnn_max_u64(PART_BYTES,
+			l->part_bytes = gnn_max_u64(l->part_bytes, gnn_max_u64(l->piece_bytes,
 				l->direction[d].longest * l->item_bytes));
 	}
 	if (l->resident)
@@ -255,7 +262,7 @@ int gnn_lists_begin(struct gnn_lists *l, enum gnn_direction d)
 		return GNN_OK;
 	return gnn_stream_open(&l->stream, &(struct gnn_stream_opts){
 		.container = l->store->container, .array = a, .bytes = a->bytes,
-		.piece_bytes = PIECE_BYTES, .ahead = AHEAD, .lent = 1, .verify = true});
+		.piece_bytes = l->piece_bytes, .ahead = AHEAD, .lent = 1, .verify = true});
 }
 
 /* The last vertex up to which the lists fit the part, one list at least. */

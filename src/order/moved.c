@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	PIECE_BYTES = 4 << 20,      /* of the array, read at a time */
+	PIECE_BYTES = 4 << 20,      /* of the array, read at a time; less with little memory */
 	AHEAD = 2,
 	RUN_PIECE_BYTES = 256 << 10, /* of a run in a range, wanted at least */
 	RANGE_BYTES_MIN = 1 << 20,
@@ -72,7 +72,8 @@ static uint64_t range_rows(const struct gnn_moved_opts *o, uint64_t row_bytes)
 
 static int push_array(struct moved *m, const struct gnn_moved_opts *o)
 {
-	uint64_t rows = gnn_max_u64(1, PIECE_BYTES / m->row_bytes), row = 0;
+	uint64_t bytes = gnn_min_u64(PIECE_BYTES, o->memory_bytes / 8);
+	uint64_t rows = gnn_max_u64(1, bytes / m->row_bytes), row = 0;
 	struct gnn_progress *progress = gnn_progress_begin(o->array->name, "rows", o->vertices);
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;

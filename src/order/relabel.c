@@ -11,8 +11,9 @@
 #include <inttypes.h>
 
 enum {
-	BATCH_EDGES = 1 << 19,
-	BATCH_BYTES = BATCH_EDGES * (2 * 8 + 4),
+	BATCH_EDGES_MAX = 1 << 19, /* less with little memory */
+	BATCH_EDGES_MIN = 1 << 12,
+	EDGE_BYTES = 2 * 8 + 4,    /* in a batch */
 	CURSOR_BYTES = 3 << 20, /* of each of three */
 };
 
@@ -30,8 +31,9 @@ struct relabel {
 	char                   *path;       /* of run files */
 	uint64_t                held_bytes; /* before it began */
 	struct gnn_builder     *builder;
-	uint64_t *src, *dst;                /* (BATCH_EDGES) */
-	float    *weight;                   /* (BATCH_EDGES) or NULL */
+	uint64_t  batch;                    /* edges */
+	uint64_t *src, *dst;                /* (batch) */
+	float    *weight;                   /* (batch) or NULL */
 	struct gnn_cursor offsets, neighbors, weights;
 };
 
@@ -117,12 +119,12 @@ static int open_edges(struct relabel *r)
 	struct gnn_container *c = r->o->store->container;
 	int rc;
 
-	GNN_NEW_ARRAY(r->src, BATCH_EDGES, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(r->dst, BATCH_EDGES, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(r->src, r->batch, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(r->dst, r->batch, GNN_MEM_TOPOLOGY);
 	GNN_TRY(gnn_cursor_open(&r->offsets, c, t->offsets, NULL));
 	GNN_TRY(gnn_cursor_open(&r->neighbors, c, t->neighbors, NULL));
 	if (t->weights != NULL) {
-		GNN_NEW_ARRAY(r->weight, BATCH_EDGES, GNN_MEM_TOPOLOGY);
+		GNN_NEW_ARRAY(r->weight, r->batch, GNN_MEM_TOPOLOGY);
 		GNN_TRY(gnn_cursor_open(&r->weights, c, t->weights, NULL));
 	}
 out:
@@ -189,7 +191,7 @@ static int add_edges(struct relabel *r)
 	for (gnn_vid v = 0; v < s->vertices; v++) {
 		GNN_TRY(gnn_cursor_next(&r->offsets, &end));
 		for (; edge < end; edge++) {
-			if (fill == BATCH_EDGES) {
+			if (fill == r->batch) {
 				GNN_TRY(add_batch(r, fill, progress));
 				fill = 0;
 			}
@@ -206,7 +208,8 @@ out:
 static int build(struct relabel *r)
 {
 	const struct gnn_relabel_opts *o = r->o;
-	uint64_t taken = held_bytes() - r->held_bytes + BATCH_BYTES + 3 * CURSOR_BYTES;
+	uint64_t taken = held_bytes() - r->held_bytes + r->batch * EDGE_BYTES +
+		3 * CURSOR_BYTES;
 	uint64_t vertices;
 	int rc;
 
@@ -272,7 +275,9 @@ static double lap(uint64_t *start)
 
 int gnn_relabel(const struct gnn_relabel_opts *o, struct gnn_relabel_report *report)
 {
-	struct relabel r = {.o = o, .held_bytes = held_bytes()};
+	struct relabel r = {.o = o, .held_bytes = held_bytes(),
+		.batch = gnn_min_u64(gnn_max_u64(o->memory_bytes / 8 / EDGE_BYTES,
+			BATCH_EDGES_MIN), BATCH_EDGES_MAX)};
 	uint64_t start = gnn_clock_ns();
 	int rc;
 
