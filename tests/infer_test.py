@@ -225,6 +225,31 @@ class Infer(unittest.TestCase):
                     self.assertEqual(first.tobytes(), again.tobytes())
         self.assertEqual([f for f in os.listdir(self.folder.name) if 'gnnrun' in f], [])
 
+    def test_bytes_are_as_explained(self):
+        x = np.random.default_rng(9).normal(size=(30000, 24)).astype(np.float32)
+        edges = np.random.default_rng(9).integers(0, 30000, (2, 150000))
+        self.store(x, edges=edges)
+        for arch, shards in itertools.product(LAYER, (0, 4)):
+            Model(arch, (24, 6, 20), 4).write(self.path('m.safetensors'))
+            plan = ('--plan', 'partitioned', '--shards', shards) if shards else ()
+            said = json.loads(run('infer', self.path('g.h5'), '--model',
+                                  self.path('m.safetensors'), '--explain', '--json', *plan))
+            self.assertEqual(said['plan'], 'partitioned' if shards else 'resident')
+            _, report = self.infer(*plan)
+            for key in ('read_bytes', 'written_bytes'):
+                pairs = [(said[f'predicted_{key}'], report[key])] + [
+                    (a[f'predicted_{key}'], b[key])
+                    for a, b in zip(said['layers'], report['layers'])]
+                for predicted, actual in pairs:
+                    with self.subTest(arch=arch, shards=shards, key=key):
+                        self.assertLessEqual(actual, 1.1 * predicted)
+                        self.assertLessEqual(predicted, 1.1 * actual)
+            self.assertEqual([a['state_dim'] for a in said['layers']],
+                             [b['state_dim'] for b in report['layers']])
+        table = run('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
+                    '--explain')
+        self.assertEqual(len(table.strip().split('\n')), 8, table)
+
     def test_the_smallest_budget_works_and_less_is_refused(self):
         x = np.random.default_rng(8).normal(size=(self.V, 33)).astype(np.float32)
         self.store(x)

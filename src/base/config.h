@@ -118,7 +118,7 @@ struct gnn_config {
 	int         message_order; /* enum gnn_message_order */
 	int         fanout;        /* enum gnn_opt_fanout */
 	int         metric;        /* enum gnn_metric */
-	bool        predict, save_layers, resume; /* resume: of train too */
+	bool        predict, save_layers, resume, explain; /* resume: of train too */
 	struct gnn_text_list model_set; /* "key=value" each */
 
 	/* train; metric, out and heads as above. */

@@ -332,6 +332,8 @@ static const struct gnn_option options[] = {
 	{ROW("shards", COUNT, RUN, INFER), FIELD(shards), .preset = "auto", .zero_word = "auto",
 		.max = 0x1p31, .wanted = "N",
 		.help = "Ranges of vertices of the partitioned plan; at most one a panel"},
+	{ROW("explain", FLAG, RUN, INFER), FIELD(explain), .preset = "off",
+		.help = "Print the plan, with predicted bytes and seconds; do not run"},
 	{ROW("resume", FLAG, RUN, INFER), FIELD(resume), .preset = "off",
 		.help = "Go on where a stopped or killed run has sealed its work; from the "
 			"beginning where there is none"},

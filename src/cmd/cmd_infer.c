@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/infer_explain.h"
 #include "infer/infer.h"
 #include "io/file.h"
 
@@ -71,6 +72,7 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_u64(j, "evictions", l->evictions);
 	gnn_json_u64(j, "reloads", l->reloads);
 	gnn_json_u64(j, "cold_written_bytes", l->cold_written_bytes);
+	gnn_explain_layer(j, l);
 	gnn_json_shut(j);
 }
 
@@ -97,6 +99,9 @@ static int print_json(const struct gnn_store *s, const struct gnn_backend *b,
 	gnn_json_u64(j, "feature_bytes", r->feature_bytes);
 	gnn_json_u64(j, "peak_host_bytes", r->peak_host_bytes);
 	gnn_json_u64(j, "peak_device_bytes", r->peak_device_bytes);
+	gnn_json_u64(j, "predicted_read_bytes", r->predicted_read_bytes);
+	gnn_json_u64(j, "predicted_written_bytes", r->predicted_written_bytes);
+	gnn_json_real(j, "predicted_s", r->predicted_s);
 	gnn_json_text(j, "metric", r->metric);
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
 		gnn_json_real(j, gnn_split_name((enum gnn_split)k), r->score[k]);
@@ -145,6 +150,8 @@ static int check_paths(const struct gnn_config *c)
 
 	if (c->model == NULL)
 		return gnn_err(GNN_EUSAGE, "infer needs --model FILE.safetensors");
+	if (c->out == NULL && c->explain)
+		return GNN_OK;
 	if (c->out == NULL)
 		return gnn_err(GNN_EUSAGE, "infer needs --out FILE.h5");
 	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
@@ -212,7 +219,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
 		.backend = backend, .out_path = c->out, .scratch = c->scratch,
 		.model_path = c->model, .fact = facts.fact,
-		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume,
+		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume, .explain = c->explain,
 		.plan = (enum gnn_plan_kind)c->plan, .shards = (uint32_t)c->shards,
 		.gpu_memory = c->gpu_memory, .threads = (uint32_t)c->threads,
 		.chunk_bytes = c->chunk_bytes,
@@ -220,6 +227,14 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
 		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance}, &report));
+	if (c->explain && c->json) {
+		GNN_TRY(gnn_explain_json(&report, backend));
+		goto out;
+	}
+	if (c->explain) {
+		gnn_explain_print(&report);
+		goto out;
+	}
 	if (report.finished_before)
 		gnn_log(GNN_LOG_INFO, "infer", "%s is there, by the same run: nothing to do",
 			c->out);

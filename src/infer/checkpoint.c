@@ -139,6 +139,45 @@ static int note_file(struct gnn_manifest *m, const struct gnn_rowfile *f)
 	return GNN_OK;
 }
 
+/* The copy of this name that the manifest lists, whatever its number. */
+static const struct gnn_manifest_file *find_copy(const struct gnn_manifest *m, const char *label)
+{
+	size_t len = strlen(label);
+
+	for (uint32_t i = 0; i < m->file_count; i++)
+		if (strncmp(m->file[i].label, label, len) == 0 && m->file[i].label[len] == '.' &&
+			m->file[i].label[len + 1] >= '0' && m->file[i].label[len + 1] <= '9')
+			return &m->file[i];
+	return NULL;
+}
+
+/* Scores stand once the sums begin: the copy that the last manifest names is still right. */
+static const struct gnn_manifest_file *settled_copy(const struct gnn_run *r,
+	const struct gnn_position *at, const struct copy *c)
+{
+	const struct gnn_position *then = &r->recalled.position;
+	uint32_t sums = gnn_plan_passes(&r->plan, at->layer, r->layer.o.conv) -
+		r->plan.layer[at->layer].shards;
+	bool is_state = c->memory == r->layer.state || c->memory == r->layer.carry;
+
+	if (is_state || then->layer != at->layer || then->pass < sums || at->pass < sums)
+		return NULL;
+	return find_copy(&r->recalled, c->label);
+}
+
+static int reuse_copy(struct gnn_manifest *m, const struct gnn_manifest_file *f)
+{
+	struct gnn_manifest_file *to = gnn_manifest_add(m, f->label, f->sum_count);
+
+	if (to == NULL)
+		return GNN_EOS;
+	to->rows = f->rows;
+	to->row_bytes = f->row_bytes;
+	to->sealed_rows = f->sealed_rows;
+	memcpy(to->sums, f->sums, f->sum_count * sizeof(*to->sums));
+	return GNN_OK;
+}
+
 static int write_copy(struct gnn_run *r, struct gnn_manifest *m, const struct copy *c)
 {
 	char label[GNN_LABEL_BYTES], path[PATH_BYTES];
@@ -152,11 +191,20 @@ static int write_copy(struct gnn_run *r, struct gnn_manifest *m, const struct co
 		.slot_bytes = r->plan.slot_bytes}));
 	GNN_TRY(push_floats(r, f, c));
 	GNN_TRY(gnn_rowfile_seal(f));
-	r->report->written_bytes += c->floats * sizeof(float);
+	r->copied_bytes += c->floats * sizeof(float);
 	GNN_TRY(note_file(m, f));
 out:
 	gnn_rowfile_close(f);
 	return rc;
+}
+
+static int put_copy(struct gnn_run *r, struct gnn_manifest *m, const struct gnn_position *at,
+	const struct copy *c)
+{
+	const struct gnn_manifest_file *settled = settled_copy(r, at, c);
+
+	return settled != NULL && settled->sealed_rows == c->floats ? reuse_copy(m, settled) :
+		write_copy(r, m, c);
 }
 
 static int pull_floats(struct gnn_run *r, const struct gnn_rowfile *f, const struct copy *c)
@@ -180,18 +228,6 @@ static int pull_floats(struct gnn_run *r, const struct gnn_rowfile *f, const str
 out:
 	gnn_stream_close(stream);
 	return rc == GNN_EOF ? GNN_OK : rc;
-}
-
-/* The copy of this name that the manifest lists, whatever its number. */
-static const struct gnn_manifest_file *find_copy(const struct gnn_manifest *m, const char *label)
-{
-	size_t len = strlen(label);
-
-	for (uint32_t i = 0; i < m->file_count; i++)
-		if (strncmp(m->file[i].label, label, len) == 0 && m->file[i].label[len] == '.' &&
-			m->file[i].label[len + 1] >= '0' && m->file[i].label[len + 1] <= '9')
-			return &m->file[i];
-	return NULL;
 }
 
 static int read_copy(struct gnn_run *r, const struct copy *c)
@@ -298,7 +334,7 @@ int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at)
 		GNN_TRY(seal_kept(&m, r->output[l]));
 	count = at->layer < r->plan.layer_count ? list_copies(r, at, list) : 0;
 	for (uint32_t i = 0; i < count; i++)
-		GNN_TRY(write_copy(r, &m, &list[i]));
+		GNN_TRY(put_copy(r, &m, at, &list[i]));
 	gnn_crash_point("infer.files_sealed");
 	GNN_TRY(gnn_manifest_write(&m, gnn_folder_path(r->folder)));
 	r->has_manifest = true;

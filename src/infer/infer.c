@@ -7,6 +7,7 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "infer/estimate.h"
 #include "infer/planner.h"
 #include "infer/run.h"
 #include "io/file.h"
@@ -230,6 +231,18 @@ static int make_plan(struct gnn_run *r)
 		.shards = m->shards});
 }
 
+static int plan_run(struct gnn_run *r)
+{
+	int rc;
+
+	GNN_TRY(gnn_planner_check(r->o));
+	GNN_TRY(load_degrees(r));
+	GNN_TRY(make_plan(r));
+	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
+out:
+	return rc;
+}
+
 /* GNN_SKIPPED when an earlier run has done all of it. */
 static int open_run(struct gnn_run *r)
 {
@@ -239,6 +252,8 @@ static int open_run(struct gnn_run *r)
 	int rc;
 
 	GNN_TRY(check_dense(o));
+	if (o->explain)
+		return plan_run(r);
 	GNN_TRY(gnn_identity_collect(&r->facts, o));
 	gnn_identity_id(&r->facts, id);
 	GNN_TRY(find_folder(r));
@@ -247,10 +262,8 @@ static int open_run(struct gnn_run *r)
 	GNN_TRY(gnn_score_create(&r->score, o->store,
 		gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o, id));
-	GNN_TRY(gnn_planner_check(o));
-	GNN_TRY(load_degrees(r));
+	GNN_TRY(plan_run(r));
 	GNN_TRY(pin_store(r));
-	GNN_TRY(make_plan(r));
 	GNN_TRY(reserve(r));
 	if (r->plan.kind == GNN_PLAN_PARTITIONED || (o->save_layers && layers > 1))
 		GNN_TRY(need_folder(r));
@@ -358,7 +371,8 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	if (r->output[l] != NULL)
 		GNN_TRY(gnn_kept_finish(r->output[l]));
 	lr->written_bytes += kept_bytes(r->messages) + kept_bytes(r->next) +
-		kept_bytes(r->output[l]);
+		kept_bytes(r->output[l]) + r->copied_bytes;
+	r->copied_bytes = 0;
 	lr->messages = r->layer.messages;
 	r->at = (struct gnn_position){.layer = l + 1};
 	if (r->plan.kind == GNN_PLAN_PARTITIONED)
@@ -449,9 +463,8 @@ static int run_passes(struct gnn_run *r, uint32_t l)
 			r->report->feature_s = gnn_clock_s_since(r->stream_start_ns);
 		if (r->at.pass >= first_seal)
 			GNN_TRY(seal_shard(r, l));
-		/* States that no pass has sealed yet go on into the next. */
 		r->at = (struct gnn_position){.layer = l, .pass = r->at.pass + 1,
-			.states = r->at.pass < first_seal && r->plan.layer[l].shards == 1};
+			.states = r->at.pass < first_seal && gnn_run_keeps_states(r, l)};
 		if (r->plan.kind == GNN_PLAN_PARTITIONED && r->at.pass < passes)
 			GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	}
@@ -548,6 +561,8 @@ static int run_all(struct gnn_run *r)
 		r->report->finished_before = true;
 		return GNN_OK;
 	}
+	if (r->o->explain)
+		return GNN_OK;
 	r->report->resumed = r->resuming;
 	r->report->feature_bytes = r->o->store->features->bytes;
 	r->stream_start_ns = gnn_clock_ns();
@@ -556,6 +571,7 @@ static int run_all(struct gnn_run *r)
 	GNN_TRY(reopen_outputs(r));
 	GNN_TRY(gnn_run_publish(r));
 	r->report->stream_s = gnn_clock_s_since(r->stream_start_ns);
+	gnn_estimate_log(r->report);
 out:
 	return rc;
 }

@@ -32,6 +32,7 @@ struct gnn_infer_opts {
 	const struct gnn_option_fact *fact; /* (fact_count) */
 	uint32_t             fact_count;
 	bool                 resume;
+	bool                 explain;     /* plans and predicts; does not run */
 	const char          *scratch;     /* folder for the run's own; NULL: beside the output */
 	enum gnn_plan_kind   plan;
 	uint32_t             shards;      /* 0: as many as the budgets want */
@@ -56,6 +57,11 @@ struct gnn_layer_report {
 	uint64_t    read_bytes, written_bytes;
 	uint64_t    messages;      /* own rows included */
 	uint64_t    evictions, reloads, cold_written_bytes;
+	uint32_t    state_dim;
+	uint64_t    state_bytes, score_bytes, row_bytes; /* planned; rows kept in memory */
+	uint64_t    buffer_bytes, device_buffer_bytes;
+	uint64_t    predicted_read_bytes, predicted_written_bytes;
+	double      predicted_s;
 };
 
 struct gnn_infer_report {
@@ -63,6 +69,12 @@ struct gnn_infer_report {
 	double   startup_s, stream_s, feature_s, wall_s;
 	uint64_t read_bytes, written_bytes, feature_bytes;
 	uint64_t peak_host_bytes, peak_device_bytes;
+	const char *plan;
+	uint64_t host_budget_bytes, device_budget_bytes; /* left for the plan; UINT64_MAX: none */
+	uint64_t plan_host_bytes, plan_device_bytes;     /* at the plan's peak */
+	double   read_bytes_s, write_bytes_s;            /* of the disk, as measured */
+	uint64_t predicted_read_bytes, predicted_written_bytes;
+	double   predicted_s;
 	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
 	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
 	uint32_t layer_count;

@@ -195,6 +195,11 @@ out:
 	return rc;
 }
 
+bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l)
+{
+	return r->plan.layer[l].shards == 1 && r->layer.o.conv->keep.dim_out > 0;
+}
+
 int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index)
 {
 	struct gnn_range to = range_of(r, l, index);

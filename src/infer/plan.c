@@ -32,6 +32,17 @@ struct gnn_range gnn_plan_range(const struct gnn_plan *p, uint32_t layer, uint32
 		.carry_first = gnn_degrees_hubs_before(d, first)};
 }
 
+uint64_t gnn_plan_touched_rows(const struct gnn_plan *p, uint32_t layer, uint32_t shard,
+	const struct gnn_infer_opts *o)
+{
+	uint32_t height = o->backend->ops->panel_rows, shards = p->layer[layer].shards;
+	uint64_t chunk = p->layer[layer].chunk_rows, panels = gnn_plan_panels(o);
+	gnn_vid first = shard_first(panels, shards, shard, height) / chunk * chunk;
+	gnn_vid end = gnn_ceil_div(shard_first(panels, shards, shard + 1, height), chunk) * chunk;
+
+	return gnn_min_u64(end, o->store->vertices) - first;
+}
+
 uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c)
 {
 	const struct gnn_layer_plan *lp = &p->layer[layer];

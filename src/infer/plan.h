@@ -69,6 +69,9 @@ enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_conv *c, uint32_t index, uint32_t *shard);
 struct gnn_range gnn_plan_range(const struct gnn_plan *p, uint32_t layer, uint32_t shard,
 	uint32_t panel_rows, const struct gnn_degrees *d);
+/* Rows of the chunks that a shard touches. */
+uint64_t gnn_plan_touched_rows(const struct gnn_plan *p, uint32_t layer, uint32_t shard,
+	const struct gnn_infer_opts *o);
 /* Of a layer's input, of its kept message rows, and of rows for the result. */
 struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o);

@@ -47,6 +47,7 @@ struct gnn_run {
 	bool                         resuming; /* until the first layer is open again */
 	bool                         has_manifest;
 	uint64_t                     copy_number; /* of the last copies of memory */
+	uint64_t                     copied_bytes; /* by them, in the layer at work */
 };
 
 /* Information: a signal wants the run to stop; r->at says where it is. */
@@ -54,6 +55,8 @@ enum { GNN_STOPPED = 3 };
 
 GNN_BEGIN_DECLS
 
+/* Whether states of the passes in front of the sums go on: rows of h stand beside them. */
+bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l);
 /* The states that pass `index` of layer l fills, empty. */
 int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index);
 /* The pass from r->at.row on: a reading of the graph, all its work absorbed. GNN_STOPPED. */

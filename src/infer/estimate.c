@@ -1,0 +1,203 @@
+/* infer/estimate.c - see estimate.h. */
+#include "infer/estimate.h"
+
+#include "base/log.h"
+#include "base/units.h"
+
+#define PROBE_S      0.08 /* for each figure of the disk */
+#define PROBE_RUNS_S 0.02 /* for each of a layer's three */
+#define PROBE_SHARE  0.01 /* of the seconds that reading the features takes at 1 GB/s */
+
+/* Bytes of one pass. */
+struct pass_bytes {
+	double rows, own, topology, written;
+};
+
+static double topology_bytes(const struct gnn_infer_opts *o, uint32_t l)
+{
+	const struct gnn_store *s = o->store;
+	double bytes = (double)s->out.offsets->bytes + (double)s->out.neighbors->bytes;
+
+	if (s->out.weights != NULL && gnn_model_conv(o->model, l)->edge_weights)
+		bytes += (double)s->out.weights->bytes;
+	return bytes;
+}
+
+/* Share of the vertices that are in one shard. */
+static double shard_share(const struct gnn_layer_plan *lp)
+{
+	return 1.0 / (double)lp->shards;
+}
+
+static double input_row(const struct gnn_layer_plan *lp, const struct gnn_infer_opts *o,
+	uint32_t l)
+{
+	if (lp->input == GNN_ROWS_MEMORY)
+		return 0.0;
+	return l == 0 ? (double)lp->input_width * gnn_dtype_bytes(o->store->features->dtype) :
+		(double)(lp->input_width - lp->input_own) * sizeof(float);
+}
+
+static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uint32_t index,
+	const struct gnn_infer_opts *o)
+{
+	const struct gnn_layer_plan *lp = &p->layer[l];
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	struct gnn_kept_opts messages = gnn_plan_messages(p, l, o);
+	double v = (double)o->store->vertices, beside;
+	struct pass_bytes b = {.topology = topology_bytes(o, l)};
+	uint32_t shard;
+	bool combines = gnn_plan_pass(p, l, c, index, &shard) == GNN_PASS_COMBINE;
+
+	beside = combines ? (double)gnn_plan_touched_rows(p, l, shard, o) : 0.0;
+	b.rows = input_row(lp, o, l) * v;
+	if (lp->input_message) {
+		if (lp->input == GNN_ROWS_FILE)
+			b.own = (double)lp->input_own * sizeof(float) * beside;
+		return b;
+	}
+	if (index == 0 && lp->messages == GNN_ROWS_FILE)
+		b.written = (double)gnn_kept_scratch_bytes(&messages);
+	if (index == 0 || lp->messages == GNN_ROWS_NONE)
+		return b;
+	b.rows = lp->messages == GNN_ROWS_FILE ? (double)c->width * sizeof(float) * v : 0.0;
+	if (lp->messages == GNN_ROWS_FILE)
+		b.own = beside * (c->keep.dim_out > 0 ? input_row(lp, o, l) :
+			(double)(c->message.dim_out - c->width) * sizeof(float));
+	return b;
+}
+
+/* Rows handed on by the shards: the next input and rows that wait for the result. */
+static double sealed_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	double *output)
+{
+	struct gnn_kept_opts k = gnn_plan_output(p, l, o);
+	double bytes = 0.0;
+
+	*output = (double)gnn_kept_scratch_bytes(&k);
+	if (l + 1 < p->layer_count) {
+		k = gnn_plan_input(p, l + 1, o);
+		bytes = (double)gnn_kept_scratch_bytes(&k);
+	}
+	return bytes;
+}
+
+static double seconds_of_pass(const struct pass_bytes *b, const struct gnn_layer_rates *rates,
+	const struct gnn_rates *disk, const struct gnn_infer_opts *o, const struct gnn_plan *p,
+	uint32_t l, uint32_t index)
+{
+	const struct gnn_layer_plan *lp = &p->layer[l];
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	uint32_t shard;
+	bool combines = gnn_plan_pass(p, l, c, index, &shard) == GNN_PASS_COMBINE;
+	bool transforms = !lp->input_message && (index == 0 || lp->messages == GNN_ROWS_NONE);
+	double entries = (double)o->store->edges + (double)o->store->vertices;
+	double io = (b->rows + b->own + b->topology) / disk->read_bytes_s +
+		b->written / disk->write_bytes_s, work = 0.0;
+
+	if (transforms)
+		work += (double)o->store->vertices / rates->message_rows_s;
+	if (combines)
+		work += entries * shard_share(lp) * c->width / rates->entry_floats_s;
+	return io > work ? io : work;
+}
+
+static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint32_t l,
+	const struct gnn_infer_opts *o, const struct gnn_rates *disk, double seconds)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	uint64_t row = (uint64_t)gnn_model_width(o->model, l) * sizeof(float);
+	uint64_t v = o->store->vertices;
+	bool direct = l + 1 == p->layer_count && p->kind == GNN_PLAN_RESIDENT;
+	struct gnn_layer_rates rates;
+	double read = 0.0, written = 0.0, s = 0.0, output;
+	int rc;
+
+	GNN_TRY(gnn_rates_layer(&rates, o, l, gnn_min_u64(p->host_budget, p->device_budget),
+		seconds));
+	for (uint32_t i = 0; i < gnn_plan_passes(p, l, c); i++) {
+		struct pass_bytes b = bytes_of_pass(p, l, i, o);
+
+		read += b.rows + b.own + b.topology;
+		written += b.written;
+		s += seconds_of_pass(&b, &rates, disk, o, p, l, i);
+	}
+	written += sealed_bytes(p, l, o, &output);
+	if (p->kind == GNN_PLAN_PARTITIONED) /* to go on from: see checkpoint.c */
+		written += (double)p->layer[l].score_bytes *
+			(gnn_plan_passes(p, l, c) - p->layer[l].shards);
+	/* Rows that wait are read once more and written into the result. */
+	s += (double)v / rates.finish_rows_s + (written + output) / disk->write_bytes_s +
+		output / disk->read_bytes_s + (output > 0.0 || direct ? (double)(row * v) : 0.0) /
+		disk->write_bytes_s;
+	r->predicted_read_bytes = (uint64_t)(read + output);
+	r->predicted_written_bytes = (uint64_t)(written + output);
+	r->predicted_s = s;
+out:
+	return rc;
+}
+
+static void describe_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint32_t l,
+	const struct gnn_infer_opts *o)
+{
+	const struct gnn_layer_plan *lp = &p->layer[l];
+
+	r->plan = gnn_plan_name(p->kind);
+	r->shards = lp->shards;
+	r->state_dim = gnn_model_conv(o->model, l)->state_width;
+	r->state_bytes = lp->state_bytes + lp->carry_bytes;
+	r->score_bytes = lp->score_bytes;
+	r->row_bytes = lp->input_bytes + lp->message_bytes;
+	r->buffer_bytes = lp->buffer_bytes;
+	r->device_buffer_bytes = lp->device_buffer_bytes;
+}
+
+int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
+	const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	double share = o->explain ? 1.0 : PROBE_SHARE * (double)o->store->features->bytes * 1e-9 /
+		PROBE_S;
+	struct gnn_rates disk;
+	int rc;
+
+	share = share < 1.0 ? share : 1.0;
+	GNN_TRY(gnn_rates_disk(&disk, o, PROBE_S * share));
+	r->read_bytes_s = disk.read_bytes_s;
+	r->write_bytes_s = disk.write_bytes_s;
+	r->host_budget_bytes = p->host_budget;
+	r->device_budget_bytes = p->device_budget;
+	r->plan_host_bytes = p->host_bytes;
+	r->plan_device_bytes = p->device_bytes;
+	r->plan = gnn_plan_name(p->kind);
+	r->predicted_read_bytes = d->read_bytes;
+	for (uint32_t l = 0; l < p->layer_count; l++) {
+		struct gnn_layer_report *lr = &r->layer[l];
+
+		describe_layer(lr, p, l, o);
+		GNN_TRY(fill_layer(lr, p, l, o, &disk, PROBE_RUNS_S * share / p->layer_count));
+		r->predicted_read_bytes += lr->predicted_read_bytes;
+		r->predicted_written_bytes += lr->predicted_written_bytes;
+		r->predicted_s += lr->predicted_s;
+		if (l + 1 == p->layer_count || o->save_layers)
+			r->predicted_written_bytes += o->store->vertices * sizeof(float) *
+				gnn_model_width(o->model, l);
+	}
+out:
+	return rc;
+}
+
+void gnn_estimate_log(const struct gnn_infer_report *r)
+{
+	char a[GNN_UNITS_BYTES], b[GNN_UNITS_BYTES], c[GNN_UNITS_BYTES], d[GNN_UNITS_BYTES];
+
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		const struct gnn_layer_report *lr = &r->layer[l];
+
+		gnn_log(GNN_LOG_INFO, "plan", "layer %u: %s and %s predicted, %s and %s taken",
+			l + 1, gnn_units_bytes(a, (double)(lr->predicted_read_bytes +
+				lr->predicted_written_bytes)),
+			gnn_units_time(b, lr->predicted_s),
+			gnn_units_bytes(c, (double)(lr->read_bytes + lr->written_bytes)),
+			gnn_units_time(d, lr->wall_s));
+	}
+}

@@ -1,0 +1,227 @@
+/* infer/rates.c - see rates.h. */
+#include "infer/rates.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "io/rowfile.h"
+
+#include <stdio.h>
+
+enum {
+	PIECE_BYTES = 2 << 20,
+	PROBE_BYTES = 256 << 20, /* read or written at most */
+	PROBE_GROUPS = 1 << 10,
+	PROBE_DEGREE = 16,
+	PATH_BYTES = 4096,
+};
+
+/* --- the disk --- */
+
+static int probe_read(double *rate, const struct gnn_infer_opts *o, double seconds)
+{
+	const struct gnn_array *a = o->store->features;
+	uint64_t bytes = gnn_min_u64(a->bytes, PROBE_BYTES), start = gnn_clock_ns(), done = 0;
+	uint64_t item = gnn_dtype_bytes(a->dtype);
+	struct gnn_stream *stream = NULL;
+	struct gnn_piece *piece;
+	int rc;
+
+	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
+		.container = o->store->container, .array = a, .bytes = bytes / item * item,
+		.piece_bytes = PIECE_BYTES, .ahead = 4, .lent = 1}));
+	start = gnn_clock_ns();
+	while (gnn_clock_s_since(start) < seconds &&
+		(rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
+		done += piece->bytes;
+		gnn_stream_put(stream, piece);
+	}
+	*rate = (double)gnn_max_u64(done, 1) / (gnn_clock_s_since(start) + 1e-9);
+out:
+	gnn_stream_close(stream);
+	return rc < 0 ? rc : GNN_OK;
+}
+
+static int probe_write(double *rate, const struct gnn_infer_opts *o, double seconds)
+{
+	struct gnn_rowfile *f = NULL;
+	char path[PATH_BYTES];
+	uint64_t start, bytes = 0;
+	void *block = NULL;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s.gnnrun-probe", o->out_path);
+	GNN_TRY(gnn_mem_pages(&block, GNN_EXTENT_SLOT_BYTES, GNN_MEM_IO));
+	GNN_TRY(gnn_rowfile_create(&f, &(struct gnn_rowfile_opts){.path = path, .name = "probe",
+		.engine = o->engine, .rows = PROBE_BYTES / GNN_PAGE_BYTES,
+		.row_bytes = GNN_PAGE_BYTES, .slot_bytes = GNN_EXTENT_SLOT_BYTES}));
+	start = gnn_clock_ns();
+	while (gnn_clock_s_since(start) < seconds && bytes < PROBE_BYTES) {
+		GNN_TRY(gnn_rowfile_push(f, block, GNN_EXTENT_SLOT_BYTES / GNN_PAGE_BYTES));
+		bytes += GNN_EXTENT_SLOT_BYTES;
+	}
+	*rate = (double)bytes / (gnn_clock_s_since(start) + 1e-9);
+out:
+	gnn_rowfile_remove(f);
+	gnn_mem_free(block);
+	return rc;
+}
+
+int gnn_rates_disk(struct gnn_rates *r, const struct gnn_infer_opts *o, double seconds)
+{
+	static struct gnn_rates known; /* of this process */
+	int rc = GNN_OK;
+
+	if (known.read_bytes_s > 0.0)
+		goto out;
+	GNN_TRY(probe_read(&known.read_bytes_s, o, seconds));
+	known.write_bytes_s = known.read_bytes_s;
+	if (o->out_path != NULL)
+		GNN_TRY(probe_write(&known.write_bytes_s, o, seconds));
+out:
+	*r = known;
+	return rc;
+}
+
+/* --- the backend --- */
+
+/* Buffers of a probe, in backend memory. */
+struct probe {
+	struct gnn_backend *backend;
+	float    *from, *to, *vec, *state;
+	uint64_t *vertex, *first;
+	uint32_t *src;
+	uint64_t  rows, state_rows;
+};
+
+static int alloc(struct gnn_backend *b, void *out, uint64_t bytes, bool fill)
+{
+	void *block;
+	int rc;
+
+	GNN_TRY(b->ops->alloc(b, &block, bytes));
+	*(void **)out = block;
+	if (fill)
+		GNN_TRY(b->ops->fill(b, block, 0.5f, bytes / sizeof(float)));
+out:
+	return rc;
+}
+
+static int put(struct gnn_backend *b, void *to, const void *from, uint64_t bytes)
+{
+	int rc;
+
+	GNN_TRY(b->ops->copy(b, to, bytes, from, bytes, bytes, 1));
+	GNN_TRY(b->ops->sync(b));
+out:
+	return rc;
+}
+
+static int make_batch(struct probe *p)
+{
+	uint64_t vertex[PROBE_GROUPS], first[PROBE_GROUPS + 1];
+	uint64_t entries = PROBE_GROUPS * PROBE_DEGREE;
+	uint32_t *src = NULL;
+	int rc;
+
+	GNN_NEW_ARRAY(src, entries, GNN_MEM_MISC);
+	for (uint64_t g = 0; g <= PROBE_GROUPS; g++)
+		first[g] = g * PROBE_DEGREE;
+	for (uint64_t g = 0; g < PROBE_GROUPS; g++)
+		vertex[g] = gnn_rng_u64(1, 2, g) % p->state_rows;
+	for (uint64_t e = 0; e < entries; e++)
+		src[e] = (uint32_t)(gnn_rng_u64(1, 3, e) % p->rows);
+	GNN_TRY(alloc(p->backend, &p->vertex, sizeof(vertex), false));
+	GNN_TRY(alloc(p->backend, &p->first, sizeof(first), false));
+	GNN_TRY(alloc(p->backend, &p->src, entries * sizeof(*src), false));
+	GNN_TRY(put(p->backend, p->vertex, vertex, sizeof(vertex)));
+	GNN_TRY(put(p->backend, p->first, first, sizeof(first)));
+	GNN_TRY(put(p->backend, p->src, src, entries * sizeof(*src)));
+out:
+	gnn_mem_free(src);
+	return rc;
+}
+
+static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory_bytes)
+{
+	struct gnn_backend *b = p->backend;
+	uint64_t state_bytes = gnn_min_u64(memory_bytes / 4, 16 << 20);
+	uint64_t widest = gnn_max_u64(gnn_rowprog_width(&c->message),
+		gnn_rowprog_width(&c->finish));
+	int rc;
+
+	p->rows = b->ops->panel_rows;
+	p->state_rows = gnn_max_u64(state_bytes / (c->width * sizeof(float)), 1);
+	GNN_TRY(alloc(b, &p->from, p->rows * widest * sizeof(float), true));
+	GNN_TRY(alloc(b, &p->to, p->rows * widest * sizeof(float), true));
+	GNN_TRY(alloc(b, &p->vec, p->rows * sizeof(float), true));
+	GNN_TRY(alloc(b, &p->state, p->state_rows * c->width * sizeof(float), true));
+	GNN_TRY(make_batch(p));
+out:
+	return rc;
+}
+
+static void close_probe(struct probe *p)
+{
+	void *block[] = {p->from, p->to, p->vec, p->state, p->vertex, p->first, p->src};
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(block); i++)
+		p->backend->ops->free(p->backend, block[i]);
+}
+
+static int run_program(const struct probe *p, const struct gnn_rowprog *prog)
+{
+	return p->backend->ops->rows(p->backend, &(struct gnn_rows_args){.prog = prog,
+		.from = p->from, .from_dtype = GNN_F32, .from_pitch = prog->dim_in, .to = p->to,
+		.to_pitch = prog->dim_out, .rows = p->rows, .vec = {p->vec, p->vec}});
+}
+
+static int run_sum(const struct probe *p, const struct gnn_conv *c)
+{
+	return p->backend->ops->aggregate(p->backend, &(struct gnn_aggregate_args){
+		.combine = GNN_COMBINE_SUM, .width = c->width, .message = p->from,
+		.message_pitch = c->width, .own = p->from, .own_pitch = c->width,
+		.own_factor = 1.0f, .state = p->state, .state_pitch = c->width,
+		.batch = {.group_count = PROBE_GROUPS, .vertex = p->vertex, .slot = p->vertex,
+			.entry_count = PROBE_GROUPS * PROBE_DEGREE, .first = p->first,
+			.src = p->src}});
+}
+
+/* Once to warm up, then for `seconds`: runs a second. */
+static int time_runs(double *rate, const struct probe *p, const struct gnn_rowprog *prog,
+	const struct gnn_conv *c, double seconds)
+{
+	uint64_t start = 0, runs = 0;
+	int rc;
+
+	do {
+		GNN_TRY(prog != NULL ? run_program(p, prog) : run_sum(p, c));
+		GNN_TRY(p->backend->ops->sync(p->backend));
+		if (runs++ == 0)
+			start = gnn_clock_ns();
+	} while (runs == 1 || gnn_clock_s_since(start) < seconds);
+	*rate = (double)(runs - 1) / (gnn_clock_s_since(start) + 1e-9);
+out:
+	return rc;
+}
+
+int gnn_rates_layer(struct gnn_layer_rates *r, const struct gnn_infer_opts *o, uint32_t layer,
+	uint64_t memory_bytes, double seconds)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, layer);
+	struct probe p = {.backend = o->backend};
+	double runs;
+	int rc;
+
+	*r = (struct gnn_layer_rates){0};
+	GNN_TRY(open_probe(&p, c, memory_bytes));
+	GNN_TRY(time_runs(&runs, &p, &c->message, c, seconds));
+	r->message_rows_s = runs * (double)p.rows;
+	GNN_TRY(time_runs(&runs, &p, &c->finish, c, seconds));
+	r->finish_rows_s = runs * (double)p.rows;
+	GNN_TRY(time_runs(&runs, &p, NULL, c, seconds));
+	r->entry_floats_s = runs * PROBE_GROUPS * PROBE_DEGREE * c->width;
+out:
+	close_probe(&p);
+	return rc;
+}
