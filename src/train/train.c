@@ -171,11 +171,14 @@ out:
 static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 {
 	struct gnn_json *line = gnn_metrics_begin("epoch");
+	char figures[64] = "";
 
-	gnn_log(GNN_LOG_INFO, "train", "epoch %llu: loss %.4f, train %.4f, valid %.4f, %.2f s "
-		"(sample %.2f, collect %.2f, transfer %.2f, compute %.2f, evaluate %.2f)",
-		(unsigned long long)e->epoch, e->loss, e->train, e->valid, e->wall_s, e->sample_s,
-		e->collect_s, e->transfer_s, e->compute_s, e->eval_s);
+	if (!isnan(e->train) || !isnan(e->valid))
+		snprintf(figures, sizeof(figures), ", train %.4f, valid %.4f", e->train, e->valid);
+	gnn_log(GNN_LOG_INFO, "train", "epoch %llu: loss %.4f%s, %.2f s (sample %.2f, collect "
+		"%.2f, transfer %.2f, compute %.2f, evaluate %.2f)", (unsigned long long)e->epoch,
+		e->loss, figures, e->wall_s, e->sample_s, e->collect_s, e->transfer_s,
+		e->compute_s, e->eval_s);
 	if (line == NULL)
 		return;
 	gnn_json_u64(line, "epoch", e->epoch);

@@ -1,8 +1,6 @@
 /* op/cpu/grad_linear.c - products of training: y = x W^T, and the gradients of x, W and bias. */
 #include "op/cpu/grad.h"
 
-#include "base/mem.h"
-
 #include <cblas.h>
 #include <omp.h>
 #include <string.h>
@@ -96,13 +94,12 @@ static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a, 
 	const uint64_t height = gnn_cpu_slab_rows(a->rows);
 	const uint64_t slabs = gnn_ceil_div(a->rows, height);
 	const uint64_t weights = (uint64_t)a->dim_out * a->dim_in, pitch = weights + a->dim_out;
-	void *block;
 	float *part;
-	int rc = gnn_mem_pages(&block, slabs * pitch * sizeof(float), GNN_MEM_STATE);
+	int rc = gnn_cpu_reserve(c, gnn_ceil_div(slabs * pitch, c->threads));
 
 	if (rc < 0)
 		return rc;
-	part = block;
+	part = c->scratch; /* of all threads, one behind the other */
 #pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t s = 0; s < slabs; s++)
 		weigh_slab(a, part + s * pitch, s * height,
@@ -111,7 +108,6 @@ static int add_weights(struct gnn_cpu *c, const struct gnn_linear_back_args *a, 
 		add_slabs(a->dw, part, pitch, slabs, weights, c);
 	if (a->dbias != NULL)
 		add_slabs(a->dbias, part + weights, pitch, slabs, a->dim_out, c);
-	gnn_mem_free(block);
 	return rc;
 }
 
