@@ -225,6 +225,7 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.settings = j->settings;
 	j->o.threads = (uint32_t)c->threads;
 	j->o.resume = c->resume;
+	j->o.scratch = c->scratch;
 	j->o.shape.arch = (enum gnn_arch)c->arch;
 	j->o.shape.layers = (uint32_t)c->layers;
 	for (uint32_t l = 0; l < c->layers; l++)

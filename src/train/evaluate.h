@@ -26,6 +26,7 @@ struct gnn_evaluator_opts {
 	enum gnn_metric          metric;
 	uint32_t                 threads;
 	const char              *folder;  /* of the checkpoint; made when needed; copied */
+	const char              *scratch; /* of the inference; NULL: in `folder` */
 };
 
 GNN_BEGIN_DECLS

@@ -21,6 +21,7 @@ struct gnn_train_opts {
 	uint32_t              threads;
 	const char           *out_path, *last_path; /* best and last model */
 	const char           *checkpoint;           /* a folder */
+	const char           *scratch;    /* folder; NULL: beside the checkpoint */
 	bool                  resume;
 	const char           *settings;   /* "key=value\n" of what a checkpoint must agree with */
 	struct gnn_net_shape  shape;      /* without dim_in and the width of the last layer */

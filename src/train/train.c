@@ -54,7 +54,7 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
 		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
-		.threads = o->threads, .folder = o->checkpoint}));
+		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
 	GNN_TRY(gnn_there_init(&r->there, o->backend, r->source, o->gather_auto, o->gather));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
