@@ -144,9 +144,9 @@ static int run_from_disk(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 	GNN_TRY(write_model(e));
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = e->model}));
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
-		.backend = e->o.backend, .out_path = e->result, .chunk_bytes = 4 << 20,
-		.queue_depth = 2, .threads = e->o.threads, .metric = e->o.metric,
-		.scratch = e->o.scratch,
+		.backend = e->o.backend, .out_path = e->result, .model_path = e->model,
+		.chunk_bytes = 4 << 20, .queue_depth = 2, .threads = e->o.threads,
+		.metric = e->o.metric, .scratch = e->o.scratch,
 		.engine = gnn_container_options(store->container)->engine}, report));
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
 		figure[k] = report->metric != NULL ? report->score[k] : NAN;

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "base/trace.h"
 #include "train/batch.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
 #include "train/state.h"
-#include "train/stop.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -269,20 +269,32 @@ out:
 }
 
 /* A checkpoint behind the step at work, for --resume. */
-static int stop(struct run *r, int signal)
+static int stop(struct run *r)
 {
 	const uint64_t step = r->state.step;
 	int rc;
 
 	r->state.current.wall_s += gnn_clock_s_since(r->epoch_start_ns);
 	GNN_TRY(save(r));
-	rc = gnn_err(GNN_ESTOP, "stopped by signal %d in epoch %llu behind batch %llu of %llu: "
-		"%s has the state, --resume goes on", signal,
+	rc = gnn_err(GNN_ESTOP, "stopped by a signal in epoch %llu behind batch %llu of %llu: "
+		"%s has the state, --resume goes on",
 		(unsigned long long)(step / r->steps_an_epoch + 1),
 		(unsigned long long)(step % r->steps_an_epoch),
 		(unsigned long long)r->steps_an_epoch, r->o->checkpoint);
 out:
 	return rc;
+}
+
+/* Behind the last batch of an epoch that is not in the table yet. */
+static int end_epoch_if_due(struct run *r)
+{
+	const uint64_t epochs = r->state.step / r->steps_an_epoch;
+	int rc;
+
+	if (r->state.step % r->steps_an_epoch != 0 || r->state.epoch_count == epochs)
+		return GNN_OK;
+	rc = end_epoch(r, epochs - 1);
+	return rc == GNN_ESTOP ? stop(r) : rc;
 }
 
 static void begin_progress(struct run *r, uint64_t step)
@@ -304,6 +316,7 @@ static int run_steps(struct run *r)
 
 	GNN_TRY(start_batches(r));
 	r->epoch_start_ns = gnn_clock_ns();
+	GNN_TRY(end_epoch_if_due(r)); /* stopped while it was evaluated */
 	while (!r->state.finished) {
 		begin_progress(r, r->state.step);
 		GNN_TRY(gnn_batches_next(r->batches, &b));
@@ -313,11 +326,10 @@ static int run_steps(struct run *r)
 		if (rc < 0)
 			goto out;
 		gnn_progress_add(r->progress, 1, 0);
-		if (r->state.step % r->steps_an_epoch == 0)
-			GNN_TRY(end_epoch(r, r->state.step / r->steps_an_epoch - 1));
+		GNN_TRY(end_epoch_if_due(r));
 		gnn_crash_point("step");
-		if (gnn_stop_asked() != 0 && !r->state.finished)
-			GNN_TRY(stop(r, gnn_stop_asked()));
+		if (gnn_stop_wanted() && !r->state.finished)
+			GNN_TRY(stop(r));
 	}
 	rc = GNN_OK;
 out:
@@ -378,7 +390,7 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 	int rc;
 
 	memset(report, 0, sizeof(*report));
-	gnn_stop_begin();
+	gnn_stop_listen();
 	GNN_TRY(open_run(&r));
 	report->steps_an_epoch = r.steps_an_epoch;
 	report->train_count = r.source->train_count;
@@ -400,7 +412,6 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 	fill_report(&r, report);
 	report->wall_s = gnn_clock_s_since(start);
 out:
-	gnn_stop_end();
 	close_run(&r);
 	return rc;
 }
