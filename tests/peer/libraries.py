@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models of PyTorch Geometric and of DGL themselves, whole-graph forward in float64, against gnnrun.
+"""Models of PyTorch Geometric and of DGL themselves, in float64 on whole graphs, against gnnrun.
 
 usage: libraries.py GNNRUN [--data DIR] [--markdown] [--only TEXT] [-- INFER OPTIONS]
 
