@@ -96,6 +96,14 @@ class Fault(unittest.TestCase):
                 self.assertGreater(self.loop((*self.reordering, '--host-memory', '4M'), 'o.h5',
                                              rule, {code}), 0)
 
+    def test_inference_from_another_order(self):
+        run(*self.importing)
+        run('reorder', self.path('g.h5'), self.path('r.h5'), '--order', 'random')
+        inferring = ('infer', self.path('r.h5'), *self.inferring[2:])
+        for rule, code in ('alloc:fail', 71), ('read:eof', 65):
+            with self.subTest(rule=rule):
+                self.assertGreater(self.loop(inferring, 'e.h5', rule, {code}), 0)
+
     def test_a_file_that_ends_early(self):
         run(*self.importing)
         self.assertGreater(self.loop(self.inferring, 'e.h5', 'read:eof', {65}), 0)

@@ -204,9 +204,6 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(check_paths(c));
 	GNN_TRY(gnn_store_open(&store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
-	if (store->original_id != NULL)
-		GNN_FAIL(GNN_ECONFIG, "%s is reordered, and a result is in import order, which is "
-			"not written from another one yet: reorder --order original", c->args[0]);
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = c->model,
 		.set = c->model_set.item, .set_count = c->model_set.count,
 		.order = (enum gnn_message_order)c->message_order}));

@@ -2,6 +2,7 @@
 #include "infer/result.h"
 
 #include "base/mem.h"
+#include "infer/import_order.h"
 #include "io/store_schema.h"
 #include "io/stream.h"
 
@@ -13,6 +14,7 @@ struct gnn_result {
 	struct gnn_container    *container;
 	struct gnn_array_writer *rows;       /* of the layer at work; NULL: dropped */
 	struct gnn_array_writer *prediction;
+	struct gnn_import_order *order;      /* rows pass through; NULL: they come in it */
 	uint32_t                 layer;      /* at work */
 	uint32_t                 layer_count;
 	uint32_t                 width;      /* of the last layer */
@@ -59,6 +61,17 @@ static void describe_arrays(const struct gnn_result *r, const struct gnn_infer_o
 			.dtype = GNN_U64, .rank = 1, .rows = v, .cols = 1};
 }
 
+static uint64_t row_bytes_max(const struct gnn_result *r)
+{
+	uint64_t bytes = sizeof(uint64_t); /* of an external id */
+
+	for (uint32_t l = 0; l < r->layer_count; l++)
+		if (is_kept(r, l))
+			bytes = gnn_max_u64(bytes,
+				gnn_model_width(r->model, l) * (uint64_t)sizeof(float));
+	return bytes;
+}
+
 int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o, const char *run_id)
 {
 	struct gnn_array array[GNN_LAYERS_MAX + 3];
@@ -82,34 +95,13 @@ int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o, c
 		count, attr, GNN_COUNT_OF(attr)));
 	if (o->provenance != NULL)
 		GNN_TRY(gnn_container_set_provenance(r->container, o->provenance));
+	GNN_TRY(gnn_import_order_create(&r->order, o, row_bytes_max(r)));
 	r->predict = o->predict;
 	r->layer = UINT32_MAX;
 	*out = r;
 	r = NULL;
 out:
 	gnn_result_destroy(r);
-	return rc;
-}
-
-/* Ends the layer at work and opens the array of the next. */
-static int turn_to(struct gnn_result *r, uint32_t layer)
-{
-	char name[GNN_ARRAY_NAME_MAX];
-	int rc = GNN_OK;
-
-	if (r->layer == layer)
-		return GNN_OK;
-	if (r->rows != NULL)
-		GNN_TRY(gnn_array_writer_close(&r->rows));
-	r->layer = layer;
-	if (!is_kept(r, layer))
-		return GNN_OK;
-	layer_name(name, sizeof(name), r, layer);
-	GNN_TRY(gnn_array_writer_open(&r->rows, r->container, name, 0));
-	if (r->predict && layer + 1 == r->layer_count)
-		GNN_TRY(gnn_array_writer_open(&r->prediction, r->container, GNN_RESULT_PREDICTION,
-			0));
-out:
 	return rc;
 }
 
@@ -145,20 +137,83 @@ out:
 	return rc;
 }
 
+static int write_rows(struct gnn_result *r, uint64_t rows, const float *h)
+{
+	uint64_t row_bytes = gnn_model_width(r->model, r->layer) * sizeof(float);
+	int rc;
+
+	GNN_TRY(gnn_array_writer_push(r->rows, h, rows * row_bytes));
+	r->written_bytes += rows * row_bytes;
+	if (r->prediction != NULL && r->layer + 1 == r->layer_count)
+		GNN_TRY(push_prediction(r, rows, h));
+out:
+	return rc;
+}
+
+/* All rows have come. */
+static int end_layer(struct gnn_result *r)
+{
+	struct gnn_runs_range range;
+	int rc = GNN_OK;
+
+	if (r->rows == NULL)
+		return GNN_OK;
+	if (r->order != NULL) {
+		GNN_TRY(gnn_import_order_end(r->order));
+		while ((rc = gnn_import_order_next(r->order, &range)) == GNN_OK)
+			GNN_TRY(write_rows(r, range.rows, range.data));
+		GNN_TRY(rc);
+	}
+	rc = gnn_array_writer_close(&r->rows);
+out:
+	return rc;
+}
+/* Ends the layer at work and opens the array of the next. */
+static int turn_to(struct gnn_result *r, uint32_t layer)
+{
+	char name[GNN_ARRAY_NAME_MAX];
+	int rc = GNN_OK;
+
+	if (r->layer == layer)
+		return GNN_OK;
+	GNN_TRY(end_layer(r));
+	r->layer = layer;
+	if (!is_kept(r, layer))
+		return GNN_OK;
+	layer_name(name, sizeof(name), r, layer);
+	GNN_TRY(gnn_array_writer_open(&r->rows, r->container, name, 0));
+	if (r->predict && layer + 1 == r->layer_count)
+		GNN_TRY(gnn_array_writer_open(&r->prediction, r->container, GNN_RESULT_PREDICTION,
+			0));
+	if (r->order != NULL)
+		GNN_TRY(gnn_import_order_begin(r->order,
+			gnn_model_width(r->model, layer) * sizeof(float)));
+out:
+	return rc;
+}
+
 int gnn_result_rows(struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h)
 {
-	uint64_t width = gnn_model_width(r->model, layer);
 	int rc;
 
 	GNN_TRY(turn_to(r, layer));
 	if (r->rows == NULL)
 		return GNN_OK;
-	GNN_TRY(gnn_array_writer_push(r->rows, h, rows * width * sizeof(float)));
-	r->written_bytes += rows * width * sizeof(float);
-	if (r->prediction != NULL && layer + 1 == r->layer_count)
-		GNN_TRY(push_prediction(r, rows, h));
+	rc = r->order != NULL ? gnn_import_order_push(r->order, rows, h) : write_rows(r, rows, h);
 out:
 	return rc;
+}
+
+static int sort_external_ids(struct gnn_result *r, struct gnn_array_writer *writer)
+{
+	struct gnn_runs_range range;
+	int rc;
+
+	GNN_TRY(gnn_import_order_end(r->order));
+	while ((rc = gnn_import_order_next(r->order, &range)) == GNN_OK)
+		GNN_TRY(gnn_array_writer_push(writer, range.data, range.rows * sizeof(uint64_t)));
+out:
+	return rc < 0 ? rc : GNN_OK;
 }
 
 static int copy_external_ids(struct gnn_result *r, const struct gnn_store *s)
@@ -169,18 +224,24 @@ static int copy_external_ids(struct gnn_result *r, const struct gnn_store *s)
 	int rc;
 
 	GNN_TRY(gnn_array_writer_open(&writer, r->container, GNN_RESULT_EXTERNAL_ID, 0));
+	if (r->order != NULL)
+		GNN_TRY(gnn_import_order_begin(r->order, sizeof(uint64_t)));
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = s->container,
 		.array = s->external_id, .bytes = s->external_id->bytes, .piece_bytes = 1 << 20,
 		.ahead = 2, .lent = 1, .verify = true}));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
-		rc = gnn_array_writer_push(writer, piece->data, piece->bytes);
+		rc = r->order != NULL ? gnn_import_order_push(r->order,
+			piece->bytes / sizeof(uint64_t), piece->data) :
+			gnn_array_writer_push(writer, piece->data, piece->bytes);
 		r->written_bytes += piece->bytes;
 		gnn_stream_put(stream, piece);
 		if (rc < 0)
 			goto out;
 	}
-	if (rc == GNN_EOF)
-		rc = gnn_array_writer_close(&writer);
+	GNN_TRY(rc);
+	if (r->order != NULL)
+		GNN_TRY(sort_external_ids(r, writer));
+	rc = gnn_array_writer_close(&writer);
 out:
 	gnn_stream_close(stream);
 	gnn_array_writer_abort(writer);
@@ -191,10 +252,9 @@ int gnn_result_commit(struct gnn_result **result, const struct gnn_store *s,
 	uint64_t *written_bytes)
 {
 	struct gnn_result *r = *result;
-	int rc = GNN_OK;
+	int rc;
 
-	if (r->rows != NULL)
-		GNN_TRY(gnn_array_writer_close(&r->rows));
+	GNN_TRY(end_layer(r));
 	if (r->prediction != NULL)
 		GNN_TRY(gnn_array_writer_close(&r->prediction));
 	if (s->external_id != NULL)
@@ -213,6 +273,7 @@ void gnn_result_destroy(struct gnn_result *r)
 		return;
 	gnn_array_writer_abort(r->rows);
 	gnn_array_writer_abort(r->prediction);
+	gnn_import_order_destroy(r->order);
 	gnn_container_close(r->container);
 	gnn_mem_free(r->predicted);
 	gnn_mem_free(r);

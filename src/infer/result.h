@@ -1,5 +1,5 @@
 /*
- * infer/result.h - the result file: rows in import order, written as they come.
+ * infer/result.h - the result file: rows in import order, written as they come, or sorted first.
  *
  * Flow     finished rows -> [result] -> container
  * Owns     the container being written and its array writers
