@@ -10,13 +10,13 @@
 
 #define EPSILON 1e-16f /* PyG adds it to every denominator */
 
-static inline float leaky(float x, float slope)
+GNN_CPU_INLINE float leaky(float x, float slope)
 {
 	return x > 0.0f ? x : slope * x;
 }
 
 /* 1 / (1 - p), or 0 for what is dropped: entry e of v (from 0), head k. */
-static inline float kept(const struct gnn_attend_args *a, uint64_t key, uint64_t e, uint32_t k)
+GNN_CPU_INLINE float kept(const struct gnn_attend_args *a, uint64_t key, uint64_t e, uint32_t k)
 {
 	if (a->drop.below == 0)
 		return 1.0f;
@@ -24,13 +24,13 @@ static inline float kept(const struct gnn_attend_args *a, uint64_t key, uint64_t
 		: a->drop.scale;
 }
 
-static uint64_t key_of(const struct gnn_attend_args *a, uint64_t v)
+GNN_CPU_INLINE uint64_t key_of(const struct gnn_attend_args *a, uint64_t v)
 {
 	return a->drop.below == 0 ? 0 : gnn_rng_u64(a->drop.seed, a->drop.stream, a->id[v]);
 }
 
 /* alpha of one destination and head. */
-static void soften(const struct gnn_attend_args *a, uint64_t v, uint32_t k)
+GNN_CPU_INLINE void soften(const struct gnn_attend_args *a, uint64_t v, uint32_t k)
 {
 	const float t = a->score[v * 2 * a->heads + a->heads + k];
 	float most = -INFINITY, sum = 0.0f;
@@ -51,49 +51,51 @@ static void soften(const struct gnn_attend_args *a, uint64_t v, uint32_t k)
 		a->alpha[e * a->heads + k] /= sum + EPSILON;
 }
 
-GNN_CPU_CLONES
-static void add_scaled(float *to, float w, const float *from, uint32_t count)
+GNN_CPU_INLINE void add_scaled(float *to, float w, const float *from, uint32_t count)
 {
 	for (uint32_t c = 0; c < count; c++)
 		to[c] = fmaf(w, from[c], to[c]);
 }
 
+GNN_CPU_CLONES
+static void attend_destination(const struct gnn_attend_args *a, uint64_t v)
+{
+	const uint64_t pitch = (uint64_t)a->heads * a->channels, key = key_of(a, v);
+
+	memset(a->y + v * pitch, 0, pitch * sizeof(float));
+	for (uint32_t k = 0; k < a->heads; k++)
+		soften(a, v, k);
+	for (uint64_t e = a->first[v]; e < a->first[v + 1]; e++)
+		for (uint32_t k = 0; k < a->heads; k++)
+			add_scaled(a->y + v * pitch + k * a->channels,
+				kept(a, key, e - a->first[v], k) * a->alpha[e * a->heads + k],
+				a->z + a->src[e] * pitch + k * a->channels, a->channels);
+}
+
 int gnn_cpu_attend(struct gnn_backend *b, const struct gnn_attend_args *a)
 {
-	const uint64_t pitch = (uint64_t)a->heads * a->channels;
-	const int team = gnn_cpu_team(b, a->first[a->dst_rows] * pitch);
+	const uint64_t entries = a->first[a->dst_rows];
+	const int team = gnn_cpu_team(b, entries * a->heads * a->channels);
 
 #pragma omp parallel for num_threads(team) schedule(dynamic, 32)
-	for (uint64_t v = 0; v < a->dst_rows; v++) {
-		const uint64_t key = key_of(a, v);
-
-		memset(a->y + v * pitch, 0, pitch * sizeof(float));
-		for (uint32_t k = 0; k < a->heads; k++)
-			soften(a, v, k);
-		for (uint64_t e = a->first[v]; e < a->first[v + 1]; e++)
-			for (uint32_t k = 0; k < a->heads; k++)
-				add_scaled(a->y + v * pitch + k * a->channels,
-					kept(a, key, e - a->first[v], k) *
-						a->alpha[e * a->heads + k],
-					a->z + a->src[e] * pitch + k * a->channels, a->channels);
-	}
+	for (uint64_t v = 0; v < a->dst_rows; v++)
+		attend_destination(a, v);
 	return GNN_OK;
 }
 
 /* dy of a destination and head; the share is that of a head in what dy is of. */
-static const float *dy_of(const struct gnn_attend_args *a, uint64_t v, uint32_t k)
+GNN_CPU_INLINE const float *dy_of(const struct gnn_attend_args *a, uint64_t v, uint32_t k)
 {
 	return a->mean ? a->dy + v * a->channels : a->dy + (v * a->heads + k) * a->channels;
 }
 
-static float share_of(const struct gnn_attend_args *a)
+GNN_CPU_INLINE float share_of(const struct gnn_attend_args *a)
 {
 	return a->mean ? 1.0f / (float)a->heads : 1.0f;
 }
 
 /* Eight sums side by side, added at the end: of one order, and quick. */
-GNN_CPU_CLONES
-static float dot(const float *x, const float *y, uint32_t count)
+GNN_CPU_INLINE float dot(const float *x, const float *y, uint32_t count)
 {
 	float lane[8] = {0}, sum;
 	uint32_t c = 0;
@@ -109,6 +111,7 @@ static float dot(const float *x, const float *y, uint32_t count)
 }
 
 /* dlogit of the entries of v, and their sum, the second half of dscore. */
+GNN_CPU_CLONES
 static void back_destination(const struct gnn_attend_args *a, uint64_t v)
 {
 	const uint64_t pitch = (uint64_t)a->heads * a->channels, key = key_of(a, v);
@@ -139,6 +142,7 @@ static void back_destination(const struct gnn_attend_args *a, uint64_t v)
 }
 
 /* dz of source u, but for what comes through the scores, and the first half of its dscore. */
+GNN_CPU_CLONES
 static void back_source(const struct gnn_attend_args *a, uint64_t u)
 {
 	const uint64_t pitch = (uint64_t)a->heads * a->channels;
@@ -176,21 +180,27 @@ int gnn_cpu_attend_back(struct gnn_backend *b, const struct gnn_attend_args *a)
 	return GNN_OK;
 }
 
+GNN_CPU_CLONES
+static void score_row(const struct gnn_score_args *a, uint64_t r)
+{
+	const float *z = a->z + r * a->heads * a->channels;
+	float *to = a->score + r * 2 * a->heads;
+
+	for (uint32_t k = 0; k < a->heads; k++) {
+		const uint64_t at = k * (uint64_t)a->channels;
+
+		to[k] = dot(z + at, a->att_src + at, a->channels);
+		to[a->heads + k] = dot(z + at, a->att_dst + at, a->channels);
+	}
+}
+
 int gnn_cpu_score(struct gnn_backend *b, const struct gnn_score_args *a)
 {
-	const uint64_t pitch = (uint64_t)a->heads * a->channels;
-	const int team = gnn_cpu_team(b, a->rows * pitch);
+	const int team = gnn_cpu_team(b, a->rows * a->heads * a->channels);
 
 #pragma omp parallel for num_threads(team) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
-		for (uint32_t k = 0; k < a->heads; k++) {
-			const uint64_t at = k * (uint64_t)a->channels;
-			float *to = a->score + r * 2 * a->heads;
-
-			to[k] = dot(a->z + r * pitch + at, a->att_src + at, a->channels);
-			to[a->heads + k] = dot(a->z + r * pitch + at, a->att_dst + at,
-				a->channels);
-		}
+		score_row(a, r);
 	return GNN_OK;
 }
 
@@ -219,6 +229,7 @@ int gnn_cpu_finish(struct gnn_backend *b, const struct gnn_finish_args *a)
 	return GNN_OK;
 }
 
+GNN_CPU_CLONES
 static void back_score_slab(const struct gnn_score_back_args *a, float *part, uint64_t first,
 	uint64_t rows)
 {
