@@ -250,6 +250,69 @@ class Infer(unittest.TestCase):
                     '--explain')
         self.assertEqual(len(table.strip().split('\n')), 8, table)
 
+    def test_equal_bits_over_stores_and_eviction_policies(self):
+        x = np.random.default_rng(7).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        cuts = [('belady', '40K', '--chunk-bytes', '1'), ('belady', 'min', '--chunk-bytes', '1'),
+                ('pending', '60K', '--chunk-bytes', '70K', '--threads', 3),
+                ('lru', '40K', '--chunk-bytes', '1', '--gpu-store', '8K'),
+                ('fifo', '70K', '--chunk-bytes', '70K', '--graduation-bytes', '1'),
+                ('random', '40K', '--chunk-bytes', '1', '--io', 'pread', '--gpu-store', 'min')]
+        for arch, dims, order, cut in itertools.chain(
+                itertools.product(LAYER, [(33, 20, 48)], ['auto'], [cuts]),
+                itertools.product(('gcn', 'sage', 'gin'), [(33, 40, 9)],
+                                  ['transform-first', 'aggregate-first'], [cuts[2:3]])):
+            Model(arch, dims, 4).write(self.path('m.safetensors'))
+            order = ('--message-order', order)
+            first, report = self.infer(*order)
+            for policy, store, *options in cut:
+                with self.subTest(arch=arch, order=order, policy=policy, store=store):
+                    again, report = self.infer('--plan', 'tiered', '--evict', policy,
+                                               '--hot-store', store, *options, *order)
+                    layer = report['layers'][0]
+                    self.assertEqual(layer['plan'], 'tiered')
+                    self.assertEqual(layer['evictions'], layer['reloads'])
+                    self.assertEqual(first.tobytes(), again.tobytes())
+                    self.assertGreater(layer['evictions'], 0)
+        self.assertEqual([f for f in os.listdir(self.folder.name) if 'gnnrun' in f], [])
+
+    def test_a_quarter_of_the_states_spills_and_belady_reloads_least(self):
+        x = np.random.default_rng(7).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        Model('gcn', (33, 64, 64), 4).write(self.path('m.safetensors'))
+        first, _ = self.infer()
+        reloads = {}
+        for policy in ('belady', 'pending', 'lru', 'fifo', 'random'):
+            again, report = self.infer('--plan', 'tiered', '--evict', policy, '--hot-store',
+                                       self.V * 64, '--chunk-bytes', '1')
+            self.assertEqual(first.tobytes(), again.tobytes())
+            self.assertGreater(sum(x['cold_written_bytes'] for x in report['layers']), 0)
+            self.assertGreaterEqual(report['written_bytes'], first.nbytes)
+            reloads[policy] = sum(x['reloads'] for x in report['layers'])
+        self.assertEqual(min(reloads.values()), reloads['belady'], reloads)
+
+    def test_the_tiered_plan_says_what_it_refuses(self):
+        self.store(np.ones((self.V, 8), np.float32))
+        Model('gcn', (8, 64, 3), 4).write(self.path('m.safetensors'))
+        infer = ('infer', self.path('g.h5'), '--model', self.path('m.safetensors'), '--out',
+                 self.path('e.h5'), '--plan')
+        for code, text, plan, *options in (
+                (71, 'smallest legal', 'tiered', '--hot-store', '60'),
+                (71, '--host-memory', 'tiered', '--host-memory', '2M'),
+                (78, '--plan tiered', 'resident', '--hot-store', '1M'),
+                (78, '--shards', 'tiered', '--shards', '3'),
+                (78, 'larger', 'tiered', '--hot-store', '1M', '--gpu-store', '1M'),
+                (64, 'min', 'tiered', '--hot-store', 'much')):
+            run_fails(self, code, text, *infer, plan, *options)
+        small = (*infer, 'tiered', '--hot-store', '8K', '--chunk-bytes', '1', '--evict',
+                 'random')
+        for code, text, faults in ((65, 'spill file', 'write:flip%3'), (74, 'free',
+                                   'write:enospc@20'), (74, 'spill', 'write:eio@9')):
+            run_fails(self, code, text, *small, '--faults', faults)
+        self.assertFalse(os.path.exists(self.path('e.h5')))
+        self.assertEqual([f for f in os.listdir(self.folder.name)
+                          if 'tmp' in f or 'scratch' in f], [])
+
     def test_the_smallest_budget_works_and_less_is_refused(self):
         x = np.random.default_rng(8).normal(size=(self.V, 33)).astype(np.float32)
         self.store(x)

@@ -37,7 +37,10 @@ enum gnn_opt_io { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_I
 enum gnn_opt_auto { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
 enum gnn_opt_layout { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX2 };
 enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
-enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTITIONED };
+enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTITIONED,
+	GNN_OPT_PLAN_TIERED };
+enum gnn_opt_evict { GNN_OPT_EVICT_BELADY, GNN_OPT_EVICT_PENDING, GNN_OPT_EVICT_LRU,
+	GNN_OPT_EVICT_FIFO, GNN_OPT_EVICT_RANDOM };
 enum gnn_opt_fanout { GNN_OPT_FANOUT_ALL };
 enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
 enum gnn_opt_sampler { GNN_OPT_SAMPLER_UNIFORM, GNN_OPT_SAMPLER_LABOR };
@@ -112,9 +115,9 @@ struct gnn_config {
 	const char *dataset;
 
 	/* infer, model */
-	const char *model, *out;   /* of infer; NULL: not given */
-	uint64_t    chunk_bytes, queue_depth, shards;
-	int         plan;          /* enum gnn_opt_plan */
+	const char *model, *out, *hot_store, *gpu_store; /* of infer; NULL: not given */
+	uint64_t    chunk_bytes, queue_depth, shards, graduation_bytes;
+	int         plan, evict;   /* enum gnn_opt_plan, gnn_opt_evict */
 	int         message_order; /* enum gnn_message_order */
 	int         fanout;        /* enum gnn_opt_fanout */
 	int         metric;        /* enum gnn_metric */

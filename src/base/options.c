@@ -56,11 +56,22 @@ static const struct gnn_choice stored_choices[] = {
 	{"u8", GNN_U8, NULL},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice evict_choices[] = {
+	{"belady", GNN_OPT_EVICT_BELADY, "whose next use, known from the in-lists, is farthest"},
+	{"pending", GNN_OPT_EVICT_PENDING, "with the fewest messages to come"},
+	{"lru", GNN_OPT_EVICT_LRU, "not used for the longest time"},
+	{"fifo", GNN_OPT_EVICT_FIFO, "that came first"},
+	{"random", GNN_OPT_EVICT_RANDOM, "any, by --seed"},
+	{NULL, 0, NULL},
+};
+
 static const struct gnn_choice plan_choices[] = {
 	{"auto", GNN_OPT_PLAN_AUTO, "the cheapest that fits the budgets"},
 	{"resident", GNN_OPT_PLAN_RESIDENT, "states in memory; features are read once"},
 	{"partitioned", GNN_OPT_PLAN_PARTITIONED, "states of one shard of the vertices at a time; "
 		"message rows are kept in scratch"},
+	{"tiered", GNN_OPT_PLAN_TIERED, "states in stores, evicted to scratch and reloaded; for "
+		"orders with locality and rows that do not shrink"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice order_choices[] = {
@@ -337,6 +348,19 @@ static const struct gnn_option options[] = {
 	{ROW("resume", FLAG, RUN, INFER), FIELD(resume), .preset = "off",
 		.help = "Go on where a stopped or killed run has sealed its work; from the "
 			"beginning where there is none"},
+	{ROW("evict", CHOICE, RUN, INFER), FIELD(evict), .preset = "belady",
+		.choices = evict_choices,
+		.help = "Whose state leaves a full store (--plan tiered)"},
+	{ROW("hot-store", TEXT, RUN, INFER), FIELD(hot_store), .wanted = "SIZE|min",
+		.help = "States in memory (--plan tiered); min: the smallest legal store; what the "
+			"budget leaves when not given"},
+	{ROW("gpu-store", TEXT, RUN, INFER), FIELD(gpu_store), .wanted = "SIZE|min",
+		.help = "Part of the fastest store for the vertices of highest in-degree, which "
+			"stay there (--plan tiered); min: none; those with an edge from nearly "
+			"every chunk when not given"},
+	{ROW("graduation-bytes", SIZE, RUN, INFER), FIELD(graduation_bytes), .preset = "auto",
+		.zero_word = "auto", .max = 0x1p40, .wanted = "SIZE",
+		.help = "States that are finished at once (--plan tiered); whole panels"},
 	{ROW("message-order", CHOICE, RUN, INFER | MODEL), FIELD(message_order), .preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
 

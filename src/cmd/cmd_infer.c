@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/setting.h"
 #include "base/stop.h"
 #include "base/units.h"
@@ -9,6 +10,7 @@
 #include "cmd/infer_explain.h"
 #include "infer/infer.h"
 #include "io/file.h"
+#include "tier/evict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +25,18 @@ _Static_assert((int)GNN_OPT_ORDER_TRANSFORM == (int)GNN_ORDER_TRANSFORM_FIRST &&
 	(int)GNN_OPT_ORDER_AGGREGATE == (int)GNN_ORDER_AGGREGATE_FIRST,
 	"the option's choices are the orders");
 _Static_assert((int)GNN_OPT_PLAN_RESIDENT == (int)GNN_PLAN_RESIDENT &&
-	(int)GNN_OPT_PLAN_PARTITIONED == (int)GNN_PLAN_PARTITIONED,
+	(int)GNN_OPT_PLAN_PARTITIONED == (int)GNN_PLAN_PARTITIONED &&
+	(int)GNN_OPT_PLAN_TIERED == (int)GNN_PLAN_TIERED,
 	"the option's choices are the plans");
 _Static_assert((int)GNN_OPT_ACCURACY == (int)GNN_METRIC_ACCURACY &&
 	(int)GNN_OPT_ROCAUC == (int)GNN_METRIC_ROCAUC && (int)GNN_OPT_F1 == (int)GNN_METRIC_F1,
 	"the option's choices are the metrics");
+
+_Static_assert((int)GNN_OPT_EVICT_PENDING == (int)GNN_EVICT_PENDING &&
+	(int)GNN_OPT_EVICT_LRU == (int)GNN_EVICT_LRU &&
+	(int)GNN_OPT_EVICT_FIFO == (int)GNN_EVICT_FIFO &&
+	(int)GNN_OPT_EVICT_RANDOM == (int)GNN_EVICT_RANDOM,
+	"the option's choices are the policies");
 
 static const char *base_name(const char *path)
 {
@@ -72,6 +81,11 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_u64(j, "evictions", l->evictions);
 	gnn_json_u64(j, "reloads", l->reloads);
 	gnn_json_u64(j, "cold_written_bytes", l->cold_written_bytes);
+	gnn_json_u64(j, "cold_read_bytes", l->cold_read_bytes);
+	gnn_json_u64(j, "hot_rows", l->hot_rows);
+	gnn_json_u64(j, "cold_rows", l->cold_rows);
+	gnn_json_u64(j, "pinned_vertices", l->pinned_vertices);
+	gnn_json_u64(j, "pinned_messages", l->pinned_messages);
 	gnn_explain_layer(j, l);
 	gnn_json_shut(j);
 }
@@ -157,6 +171,40 @@ static int check_paths(const struct gnn_config *c)
 	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
 }
 
+/* A size, or the smallest legal; 0: not given. */
+static int parse_store(const char *name, const char *text, uint64_t *bytes)
+{
+	*bytes = 0;
+	if (text == NULL)
+		return GNN_OK;
+	if (strcmp(text, "min") == 0) {
+		*bytes = GNN_STORE_MIN;
+		return GNN_OK;
+	}
+	if (!gnn_units_parse_size(text, bytes) || *bytes == 0)
+		return gnn_err(GNN_EUSAGE, "--%s %s is neither a size nor min", name, text);
+	return GNN_OK;
+}
+
+/* What only the tiered plan takes. */
+static int parse_tiered(const struct gnn_config *c, struct gnn_infer_opts *o)
+{
+	static const char *const names[] = {"evict", "hot-store", "gpu-store", "graduation-bytes"};
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < GNN_COUNT_OF(names) && c->plan != GNN_OPT_PLAN_TIERED; i++)
+		if (gnn_option_given(c, names[i]))
+			return gnn_err(GNN_ECONFIG, "--%s is for the tiered plan: add --plan "
+				"tiered", names[i]);
+	o->evict = c->evict;
+	o->seed = c->seed;
+	o->graduation_bytes = c->graduation_bytes;
+	GNN_TRY(parse_store("hot-store", c->hot_store, &o->hot_store));
+	GNN_TRY(parse_store("gpu-store", c->gpu_store, &o->gpu_store));
+out:
+	return rc;
+}
+
 static bool is_verified(const struct gnn_config *c)
 {
 	if (c->verify_reads == GNN_OPT_AUTO)
@@ -197,6 +245,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	struct gnn_store *store = NULL;
 	struct gnn_model *model = NULL;
 	struct gnn_infer_report report;
+	struct gnn_infer_opts opts;
 	struct facts facts;
 	char *provenance = NULL;
 	int rc;
@@ -213,7 +262,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 			.memory_bytes = c->gpu_memory}));
 	collect_facts(c, &facts);
 	gnn_stop_listen();
-	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
+	opts = (struct gnn_infer_opts){.store = store, .model = model,
 		.backend = backend, .out_path = c->out, .scratch = c->scratch,
 		.model_path = c->model, .fact = facts.fact,
 		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume, .explain = c->explain,
@@ -223,7 +272,9 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.queue_depth = (uint32_t)c->queue_depth,
 		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
-		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance}, &report));
+		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance};
+	GNN_TRY(parse_tiered(c, &opts));
+	GNN_TRY(gnn_infer_run(&opts, &report));
 	if (c->explain && c->json) {
 		GNN_TRY(gnn_explain_json(&report, backend));
 		goto out;

@@ -534,6 +534,17 @@ uint64_t gnn_feed_read_bytes(const struct gnn_feed *f)
 	return f->read_bytes;
 }
 
+void gnn_feed_cancel(struct gnn_feed *f)
+{
+	gnn_queue_cancel(f->ready);
+	gnn_queue_cancel(f->idle);
+	gnn_rows_cancel(f->rows);
+	gnn_rows_cancel(f->own);
+	gnn_stream_cancel(f->neighbors);
+	if (f->weights != NULL)
+		gnn_stream_cancel(f->weights);
+}
+
 void gnn_feed_stop(struct gnn_feed *f)
 {
 	if (f == NULL)
@@ -542,13 +553,7 @@ void gnn_feed_stop(struct gnn_feed *f)
 		struct gnn_err_state first; /* what the caller is about to report stays */
 
 		gnn_err_save(&first, GNN_OK);
-		gnn_queue_cancel(f->ready);
-		gnn_queue_cancel(f->idle);
-		gnn_rows_cancel(f->rows);
-		gnn_rows_cancel(f->own);
-		gnn_stream_cancel(f->neighbors);
-		if (f->weights != NULL)
-			gnn_stream_cancel(f->weights);
+		gnn_feed_cancel(f);
 		gnn_stage_join(&f->stage);
 		gnn_err_restore(&first);
 	}

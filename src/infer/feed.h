@@ -58,6 +58,7 @@ int  gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o);
 int  gnn_feed_next (struct gnn_feed *f, struct gnn_work **work); /* GNN_EOF; the thread's error */
 void gnn_feed_put  (struct gnn_feed *f, struct gnn_work *work);
 uint64_t gnn_feed_read_bytes(const struct gnn_feed *f); /* after GNN_EOF */
+void gnn_feed_cancel(struct gnn_feed *f); /* from any thread: next returns GNN_ESTOP */
 void gnn_feed_stop (struct gnn_feed *f); /* NULL is fine; also in the middle */
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o); /* memory that start takes */
 

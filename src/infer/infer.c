@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "infer/estimate.h"
 #include "infer/planner.h"
-#include "infer/run.h"
+#include "infer/tiered.h"
 #include "io/file.h"
 
 #include <math.h>
@@ -159,7 +159,7 @@ static int reserve(struct gnn_run *r)
 			widest_input = gnn_max_u64(widest_input, r->plan.layer[l].input_width);
 	}
 	GNN_TRY(alloc_rows(b, false, &r->finished, rows * widest));
-	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+	if (r->plan.kind != GNN_PLAN_RESIDENT)
 		GNN_TRY(alloc_rows(b, false, &r->converted, rows * widest_input));
 	r->bounce_floats = rows * widest;
 	r->host = r->finished;
@@ -237,6 +237,7 @@ static int plan_run(struct gnn_run *r)
 
 	GNN_TRY(gnn_planner_check(r->o));
 	GNN_TRY(load_degrees(r));
+	GNN_TRY(gnn_tiered_prepare(r));
 	GNN_TRY(make_plan(r));
 	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
 out:
@@ -265,7 +266,7 @@ static int open_run(struct gnn_run *r)
 	GNN_TRY(plan_run(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(reserve(r));
-	if (r->plan.kind == GNN_PLAN_PARTITIONED || (o->save_layers && layers > 1))
+	if (r->plan.kind != GNN_PLAN_RESIDENT || (o->save_layers && layers > 1))
 		GNN_TRY(need_folder(r));
 out:
 	return rc < 0 ? rc : GNN_OK;
@@ -278,7 +279,7 @@ static int open_kept(struct gnn_run *r, struct gnn_kept **out, struct gnn_kept_o
 {
 	char label[GNN_LABEL_BYTES];
 
-	if (*out != NULL || (o.kind != GNN_ROWS_MEMORY && o.kind != GNN_ROWS_FILE))
+	if (*out != NULL || o.kind == GNN_ROWS_NONE || o.kind == GNN_ROWS_STORE)
 		return GNN_OK;
 	snprintf(label, sizeof(label), "layer%u-%s", l + 1, what);
 	o.folder = r->folder != NULL ? gnn_folder_path(r->folder) : NULL;
@@ -329,17 +330,14 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 		GNN_TRY(open_kept(r, &r->messages, gnn_plan_messages(&r->plan, l, r->o), l,
 			"messages"));
 	GNN_TRY(open_kept(r, &r->output[l], gnn_plan_output(&r->plan, l, r->o), l, "out"));
+	if (r->plan.kind == GNN_PLAN_TIERED)
+		GNN_TRY(gnn_tiered_open(r, l));
 	if (r->resuming)
 		GNN_TRY(resume_layer(r, l));
 	r->resuming = false;
 	gnn_crash_point("infer.layer_begun");
 out:
 	return rc;
-}
-
-static uint64_t kept_bytes(const struct gnn_kept *k)
-{
-	return k != NULL ? gnn_kept_written_bytes(k) : 0;
 }
 
 static void drop(struct gnn_kept **k)
@@ -370,8 +368,8 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 		GNN_TRY(gnn_kept_finish(r->next));
 	if (r->output[l] != NULL)
 		GNN_TRY(gnn_kept_finish(r->output[l]));
-	lr->written_bytes += kept_bytes(r->messages) + kept_bytes(r->next) +
-		kept_bytes(r->output[l]) + r->copied_bytes;
+	lr->written_bytes += gnn_kept_written_bytes(r->messages) + gnn_kept_written_bytes(r->next) +
+		gnn_kept_written_bytes(r->output[l]) + r->copied_bytes;
 	r->copied_bytes = 0;
 	lr->messages = r->layer.messages;
 	r->at = (struct gnn_position){.layer = l + 1};
@@ -425,6 +423,8 @@ static int stream_pass(struct gnn_run *r, uint32_t l)
 	if (!r->at.states)
 		GNN_TRY(gnn_run_begin_pass(r, l, r->at.pass));
 	r->at.states = false;
+	if (r->plan.kind == GNN_PLAN_TIERED) /* rows are done in the middle of it */
+		GNN_TRY(open_next(r, l));
 	GNN_TRY(gnn_run_pass(r, l, r->at.pass));
 	if (rc == GNN_STOPPED)
 		return stop(r);
@@ -503,6 +503,7 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 out:
 	gnn_progress_end(r->progress);
 	r->progress = NULL;
+	gnn_tiered_close(r);
 	gnn_layer_run_fini(&r->layer);
 	return rc;
 }
@@ -548,6 +549,7 @@ static void close_run(struct gnn_run *r, int rc)
 		b->ops->free_host(b, r->host);
 	gnn_score_destroy(r->score);
 	gnn_result_destroy(r->result);
+	gnn_inlists_fini(&r->inlists);
 	gnn_degrees_free(r->degrees);
 }
 

@@ -30,10 +30,20 @@ uint64_t gnn_kept_memory_bytes(const struct gnn_kept_opts *o)
 		o->backend->ops->panel_rows) * width_of(o) * sizeof(float);
 }
 
+static struct gnn_runs_opts runs_opts(const struct gnn_kept_opts *o, const char *path)
+{
+	return (struct gnn_runs_opts){.path = path, .engine = o->engine, .ids = o->vertices,
+		.row_bytes = width_of(o) * sizeof(float), .range_rows = o->range_rows,
+		.memory_bytes = o->arena_bytes};
+}
+
 uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
 {
+	struct gnn_runs_opts runs = runs_opts(o, NULL);
 	uint64_t writers = o->own_width > 0 ? 2 : 1;
 
+	if (o->kind == GNN_ROWS_RUNS)
+		return gnn_runs_memory_bytes(&runs);
 	return o->kind != GNN_ROWS_FILE ? 0 : writers * GNN_EXTENT_SLOTS * o->slot_bytes +
 		gnn_ceil_div(gnn_kept_scratch_bytes(o), GNN_BLOCK_BYTES / 8) + GNN_PAGE_BYTES +
 		block_count(o) * o->block_rows * width_of(o) * sizeof(float);
@@ -84,6 +94,16 @@ out:
 	return rc;
 }
 
+static int open_runs(struct gnn_kept *k)
+{
+	struct gnn_runs_opts runs;
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/%s.runs", k->o.folder, k->o.label);
+	runs = runs_opts(&k->o, path);
+	return gnn_runs_create(&k->runs, &runs);
+}
+
 int gnn_kept_open(struct gnn_kept **out, const struct gnn_kept_opts *o)
 {
 	struct gnn_kept *k = NULL;
@@ -95,6 +115,8 @@ int gnn_kept_open(struct gnn_kept **out, const struct gnn_kept_opts *o)
 	k->o = *o;
 	if (o->kind == GNN_ROWS_FILE) {
 		GNN_TRY(open_files(k));
+	} else if (o->kind == GNN_ROWS_RUNS) {
+		GNN_TRY(open_runs(k));
 	} else {
 		GNN_TRY(o->backend->ops->alloc(o->backend, &block, gnn_kept_memory_bytes(o)));
 		k->memory = block;
@@ -183,6 +205,13 @@ out:
 	return rc;
 }
 
+int gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
+	const float *from)
+{
+	GNN_ASSERT(!k->finished && k->o.kind == GNN_ROWS_RUNS);
+	return gnn_runs_push(k->runs, vertices, 0, from, rows);
+}
+
 int gnn_kept_seal(struct gnn_kept *k)
 {
 	int rc;
@@ -215,6 +244,8 @@ int gnn_kept_finish(struct gnn_kept *k)
 		GNN_TRY(gnn_rowfile_finish(k->rows));
 	if (k->own != NULL)
 		GNN_TRY(gnn_rowfile_finish(k->own));
+	if (k->runs != NULL)
+		GNN_TRY(gnn_runs_end(k->runs));
 	k->finished = true;
 out:
 	return rc;
@@ -224,8 +255,8 @@ struct gnn_rows gnn_kept_rows(const struct gnn_kept *k)
 {
 	GNN_ASSERT(k->finished);
 	return (struct gnn_rows){.kind = k->o.kind, .dtype = GNN_F32, .count = k->o.vertices,
-		.width = k->memory != NULL ? (uint32_t)width_of(&k->o) : k->o.width,
-		.memory = k->memory, .file = k->rows};
+		.width = k->rows == NULL ? (uint32_t)width_of(&k->o) : k->o.width,
+		.memory = k->memory, .file = k->rows, .runs = k->runs};
 }
 
 struct gnn_rows gnn_kept_own(const struct gnn_kept *k, gnn_vid first, gnn_vid end,
@@ -244,10 +275,14 @@ uint64_t gnn_kept_written_bytes(const struct gnn_kept *k)
 {
 	uint64_t bytes = 0;
 
+	if (k == NULL)
+		return 0;
 	if (k->rows != NULL)
 		bytes += k->rows->pushed_rows * k->rows->row_bytes;
 	if (k->own != NULL)
 		bytes += k->own->pushed_rows * k->own->row_bytes;
+	if (k->runs != NULL)
+		bytes += gnn_runs_written_bytes(k->runs);
 	return bytes;
 }
 
@@ -264,6 +299,7 @@ static void destroy(struct gnn_kept *k, bool keep_files)
 	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++)
 		b->ops->free_host(b, k->block[i].host);
 	b->ops->free(b, k->memory);
+	gnn_runs_destroy(k->runs);
 	if (keep_files)
 		gnn_rowfile_close(k->rows);
 	else

@@ -11,6 +11,7 @@
  * and the own columns, which only a vertex's own shard reads, one from row own_first on. Rows that
  * do not lie in host memory are copied out behind the operations that make them, and written when
  * the copy is done: nobody waits for it here.
+ * Rows that come in any order go to runs, both parts together.
  */
 #ifndef GNN_INFER_KEPT_H
 #define GNN_INFER_KEPT_H
@@ -26,7 +27,7 @@ enum { GNN_KEPT_BLOCKS = 3 }; /* on their way out of a device */
 
 struct gnn_kept_opts {
 	struct gnn_backend *backend;
-	enum gnn_rows_kind  kind;       /* MEMORY or FILE */
+	enum gnn_rows_kind  kind;       /* MEMORY, FILE or RUNS */
 	uint64_t            vertices;
 	uint32_t            width, own_width;
 	gnn_vid             own_first;  /* FILE: rows in front of it leave their own columns out */
@@ -34,6 +35,7 @@ struct gnn_kept_opts {
 	const char         *folder, *label; /* FILE: "layer2-in" becomes layer2-in.rows, .own */
 	enum gnn_dio_engine engine;
 	uint64_t            slot_bytes; /* FILE: of each of the writers' four */
+	uint64_t            range_rows, arena_bytes; /* RUNS: read at once; sorted at once */
 	/* FILE that an earlier process left: rows that it sealed, with their sums. */
 	bool                reopen;
 	uint64_t            sealed_rows, sealed_own;
@@ -50,6 +52,7 @@ struct gnn_kept {
 	struct gnn_kept_opts  o;
 	float                *memory; /* (V, width + own_width), padded to whole panels */
 	struct gnn_rowfile   *rows, *own;
+	struct gnn_runs      *runs;
 	struct gnn_kept_block block[GNN_KEPT_BLOCKS];
 	uint32_t              first, count; /* blocks on their way */
 	uint64_t              put_rows;     /* so far */
@@ -62,6 +65,9 @@ int  gnn_kept_open  (struct gnn_kept **out, const struct gnn_kept_opts *o);
 /* Rows [first, first + rows), of which `pitch` floats stand apart, in backend memory. */
 int  gnn_kept_put   (struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *from,
 	uint64_t pitch);
+/* RUNS: the rows of these vertices, in any order; host memory, contiguous. */
+int  gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
+	const float *from);
 int  gnn_kept_drain (struct gnn_kept *k); /* what was put is in memory, or handed to the files */
 int  gnn_kept_seal  (struct gnn_kept *k); /* and on the disk, in files */
 int  gnn_kept_finish(struct gnn_kept *k); /* every row was put: from here on it lends them */
@@ -69,7 +75,7 @@ struct gnn_rows gnn_kept_rows(const struct gnn_kept *k);
 /* Own columns of the chunks that [first, end) touches; NONE where they stand beside the rows. */
 struct gnn_rows gnn_kept_own (const struct gnn_kept *k, gnn_vid first, gnn_vid end,
 	uint64_t chunk_rows);
-uint64_t gnn_kept_written_bytes(const struct gnn_kept *k); /* to scratch, so far */
+uint64_t gnn_kept_written_bytes(const struct gnn_kept *k); /* to scratch, so far; NULL is fine */
 void gnn_kept_drop  (struct gnn_kept *k); /* memory freed, files removed; NULL is fine */
 void gnn_kept_leave (struct gnn_kept *k); /* memory freed, files left; NULL is fine */
 

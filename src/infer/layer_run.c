@@ -186,6 +186,8 @@ static int transform(struct gnn_layer_run *r, const struct gnn_pass *pass,
 		.to_pitch = c->message.dim_out, .rows = w->rows, .vec = {r->vec[0], r->vec[1]}}));
 	if (pass->keeps_own)
 		GNN_TRY(keep_own(r, w, &pass->rows, h));
+	r->kept = h;
+	r->kept_rows = &pass->rows;
 	r->rows = to;
 	r->rows_pitch = c->message.dim_out;
 	r->own = c->own == GNN_OWN_ROW ? to + c->width : to;
@@ -332,15 +334,15 @@ static int absorb_pair_scores(struct gnn_layer_run *r, const struct gnn_pass *pa
 	return r->o.backend->ops->aggregate(r->o.backend, &a);
 }
 
-static int absorb_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
-	const struct gnn_work *w, const struct gnn_edge_batch *batch)
+int gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	gnn_vid first_row, const struct gnn_edge_batch *batch, float *state, float *carry)
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_aggregate_args a = {.combine = c->combine, .batch = *batch, .width = c->width,
 		.message = r->rows, .message_pitch = r->rows_pitch, .own = r->own,
 		.own_pitch = r->own_pitch,
-		.own_factor = c->own == GNN_OWN_MESSAGE ? c->own_factor : 1.0f, .state = r->state,
-		.state_pitch = c->state_width, .carry = r->carry, .carry_pitch = c->state_width};
+		.own_factor = c->own == GNN_OWN_MESSAGE ? c->own_factor : 1.0f, .state = state,
+		.state_pitch = c->state_width, .carry = carry, .carry_pitch = c->state_width};
 
 	if (c->combine == GNN_COMBINE_SOFTMAX) {
 		float *first;
@@ -348,7 +350,7 @@ static int absorb_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
 		a.heads = c->heads;
 		a.slope = c->slope;
 		a.score_pitch = 3 * (uint64_t)c->heads;
-		a.score_src = r->scores + w->first_row * a.score_pitch;
+		a.score_src = r->scores + first_row * a.score_pitch;
 		first = r->scores + r->to.first * a.score_pitch;
 		a.score_dst = first + c->heads;
 		a.score_max = first + 2 * c->heads;
@@ -357,10 +359,16 @@ static int absorb_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	}
 	if (c->combine == GNN_COMBINE_PAIR_SOFTMAX)
 		set_pairs(r, pass, &a);
-	if (r->carry == NULL)
+	if (carry == NULL)
 		a.batch.carry = NULL;
 	r->messages += batch->entry_count;
 	return r->o.backend->ops->aggregate(r->o.backend, &a);
+}
+
+int gnn_layer_run_take(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w)
+{
+	return pass->transform ? transform(r, pass, w) : take_messages(r, pass, w);
 }
 
 int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
@@ -371,32 +379,45 @@ int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	int rc = GNN_OK;
 
 	if (w->first)
-		GNN_TRY(pass->transform ? transform(r, pass, w) : take_messages(r, pass, w));
+		GNN_TRY(gnn_layer_run_take(r, pass, w));
 	if (pass->kind == GNN_PASS_ROWS)
 		return absorb_rows(r, w);
 	GNN_TRY(group(r, w, &batch));
-	GNN_TRY(pass->kind == GNN_PASS_COMBINE ? absorb_messages(r, pass, w, &batch) :
+	GNN_TRY(pass->kind == GNN_PASS_COMBINE ?
+		gnn_layer_run_combine(r, pass, w->first_row, &batch, r->state, r->carry) :
 		pairs ? absorb_pair_scores(r, pass, &batch) : absorb_scores(r, w, &batch));
 out:
 	return rc;
 }
 
-/* What the conv itself gives, (rows, width of finish). */
-static int finish_rows(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
+static int finish_states(struct gnn_layer_run *r, const struct gnn_degrees *d, gnn_vid first,
+	const float *state, uint64_t rows, float *to)
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_backend *b = r->o.backend;
 	int rc;
 
-	GNN_ASSERT(first % b->ops->panel_rows == 0 && first >= r->to.first &&
-		first + rows <= r->to.first + r->to.count);
-	GNN_TRY(fill_factors(b, c, r->o.degrees, c->finish_vec, first, rows, r->vec));
-	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->finish,
-		.from = r->state + (first - r->to.first) * c->state_width, .from_dtype = GNN_F32,
-		.from_pitch = c->state_width, .to = to, .to_pitch = c->finish.dim_out,
-		.rows = rows, .vec = {r->vec[0], r->vec[1]}}));
+	GNN_TRY(fill_factors(b, c, d, c->finish_vec, first, rows, r->vec));
+	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->finish, .from = state,
+		.from_dtype = GNN_F32, .from_pitch = c->state_width, .to = to,
+		.to_pitch = c->finish.dim_out, .rows = rows, .vec = {r->vec[0], r->vec[1]}}));
 out:
 	return rc;
+}
+
+int gnn_layer_run_finish_states(struct gnn_layer_run *r, const struct gnn_degrees *d,
+	const float *state, uint64_t rows, float *to)
+{
+	return finish_states(r, d, 0, state, rows, to);
+}
+
+/* What the conv itself gives, (rows, width of finish). */
+static int finish_rows(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)
+{
+	GNN_ASSERT(first % r->o.backend->ops->panel_rows == 0 && first >= r->to.first &&
+		first + rows <= r->to.first + r->to.count);
+	return finish_states(r, r->o.degrees, first,
+		r->state + (first - r->to.first) * r->o.conv->state_width, rows, to);
 }
 
 int gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to)

@@ -61,6 +61,8 @@ struct gnn_layer_run {
 	struct gnn_rowprog after;      /* the conv's, with the numbers found by settle */
 	float           *finished;     /* (rows_max, finish width) in front of it; NULL: none */
 	struct gnn_moments *moments;   /* of a block, backend memory */
+	const void      *kept;    /* h of the chunk, as `kept_rows` says, after a transform */
+	const struct gnn_rows *kept_rows;
 	const void      *offsets_there; /* of the chunk, as staged */
 	uint64_t         messages; /* entries absorbed, own rows included */
 };
@@ -74,12 +76,23 @@ int  gnn_layer_run_begin (struct gnn_layer_run *r, const struct gnn_range *to); 
 int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w);
 /*
+ * The same in two parts, for states that stand elsewhere: the chunk's rows, at its first item, and
+ * then batches of its edges into states of state_width columns.
+ */
+int  gnn_layer_run_take  (struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w);
+int  gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	gnn_vid first_row, const struct gnn_edge_batch *batch, float *state, float *carry);
+/*
  * Where the conv has a program behind all finished rows: finds its numbers, from the states of all
  * vertices, `block` rows at a time.
  */
 int  gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block);
 /* Rows [first, first + rows) of the layer's output, all in the range, (rows, dim_out). */
 int  gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to);
+/* The same of states that stand elsewhere, whose vertices are those of `d` from row 0 on. */
+int  gnn_layer_run_finish_states(struct gnn_layer_run *r, const struct gnn_degrees *d,
+	const float *state, uint64_t rows, float *to);
 /* Message rows of `rows` rows of h at `first`, as the layer before keeps them for this one. */
 int  gnn_layer_run_messages(struct gnn_backend *b, const struct gnn_conv *c,
 	const struct gnn_degrees *d, float *const *vec, gnn_vid first, uint64_t rows,

@@ -16,7 +16,15 @@
 enum { GNN_LAYERS_MAX = 64 };
 enum gnn_metric { GNN_METRIC_AUTO, GNN_METRIC_ACCURACY, GNN_METRIC_ROCAUC, GNN_METRIC_F1 };
 
-enum gnn_plan_kind { GNN_PLAN_AUTO, GNN_PLAN_RESIDENT, GNN_PLAN_PARTITIONED, GNN_PLAN_KINDS };
+enum gnn_plan_kind {
+	GNN_PLAN_AUTO,
+	GNN_PLAN_RESIDENT,
+	GNN_PLAN_PARTITIONED,
+	GNN_PLAN_TIERED,
+	GNN_PLAN_KINDS
+};
+
+#define GNN_STORE_MIN UINT64_MAX /* a store of the smallest legal size */
 
 /* An option that changes the result, for --resume to compare. */
 struct gnn_option_fact {
@@ -36,6 +44,11 @@ struct gnn_infer_opts {
 	const char          *scratch;     /* folder for the run's own; NULL: beside the output */
 	enum gnn_plan_kind   plan;
 	uint32_t             shards;      /* 0: as many as the budgets want */
+	int                  evict;       /* enum gnn_evict_policy, of the tiered plan */
+	uint64_t             seed;
+	uint64_t             hot_store;   /* bytes of its states in memory; 0: what is free */
+	uint64_t             gpu_store;   /* bytes of it for pinned hubs; 0: chosen */
+	uint64_t             graduation_bytes; /* of states that are finished at once; 0: chosen */
 	uint64_t             gpu_memory;  /* device budget; 0: what is free */
 	uint64_t             chunk_bytes; /* a ceiling; at least one panel */
 	uint32_t             threads;     /* of the CPU backend: they have scratch */
@@ -49,14 +62,17 @@ struct gnn_infer_opts {
 };
 
 struct gnn_layer_report {
-	const char *plan;          /* "resident", "partitioned" */
+	const char *plan;          /* "resident", "partitioned", "tiered" */
 	uint32_t    shards;        /* passes that combine, one a range of destinations */
 	const char *message_order; /* "transform-first", "aggregate-first" */
 	uint32_t    message_dim;
 	double      wall_s;
 	uint64_t    read_bytes, written_bytes;
 	uint64_t    messages;      /* own rows included */
-	uint64_t    evictions, reloads, cold_written_bytes;
+	/* Tiered: rows that left the store in memory, came back, and what that cost the disk. */
+	uint64_t    evictions, reloads, cold_written_bytes, cold_read_bytes;
+	uint64_t    hot_rows, cold_rows; /* of the store, and spilled at once at most */
+	uint64_t    pinned_vertices, pinned_messages;
 	uint32_t    state_dim;
 	uint64_t    state_bytes, score_bytes, row_bytes; /* planned; rows kept in memory */
 	uint64_t    buffer_bytes, device_buffer_bytes;

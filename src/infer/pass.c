@@ -1,5 +1,5 @@
 /* infer/pass.c - one pass over the graph: rows and edges are absorbed as they come; see run.h. */
-#include "infer/run.h"
+#include "infer/tiered.h"
 
 #include "base/stop.h"
 #include "base/trace.h"
@@ -69,6 +69,8 @@ static bool begins_states(const struct gnn_run *r, uint32_t l, uint32_t index)
 {
 	uint32_t shard;
 
+	if (r->plan.kind == GNN_PLAN_TIERED) /* they stand elsewhere */
+		return false;
 	return r->plan.layer[l].shards == 1 ? index == 0 :
 		gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard) == GNN_PASS_COMBINE;
 }
@@ -177,7 +179,8 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 		GNN_TRY(absorb(r, feed, pass, work, &f));
 		if (last)
 			r->at.row = next;
-		if (last && next < r->degrees->vertices && gnn_stop_wanted()) {
+		if (last && next < r->degrees->vertices && gnn_stop_wanted() &&
+			r->plan.kind != GNN_PLAN_TIERED) {
 			rc = GNN_STOPPED;
 			goto out;
 		}
@@ -213,6 +216,8 @@ int gnn_run_pass(struct gnn_run *r, uint32_t l, uint32_t index)
 	int rc;
 
 	make_pass(r, l, index, &pass);
+	if (pass.kind == GNN_PASS_COMBINE && r->plan.kind == GNN_PLAN_TIERED)
+		return gnn_tiered_pass(r, l, &pass);
 	GNN_TRY(stream(r, l, &pass));
 	if (rc == GNN_STOPPED)
 		return rc;

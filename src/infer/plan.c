@@ -1,9 +1,12 @@
 /* infer/plan.c - see plan.h. What follows from a plan; what makes one is planner.c. */
 #include "infer/plan.h"
 
+#include "tier/spill.h"
+
 const char *gnn_plan_name(enum gnn_plan_kind kind)
 {
-	static const char *const names[GNN_PLAN_KINDS] = {"auto", "resident", "partitioned"};
+	static const char *const names[GNN_PLAN_KINDS] = {"auto", "resident", "partitioned",
+		"tiered"};
 
 	return names[kind];
 }
@@ -66,7 +69,7 @@ bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
 	if (layer + 1 == p->layer_count)
-		return p->kind == GNN_PLAN_PARTITIONED;
+		return p->kind != GNN_PLAN_RESIDENT;
 	return o->save_layers;
 }
 
@@ -75,7 +78,7 @@ static struct gnn_kept_opts kept(const struct gnn_plan *p, const struct gnn_infe
 {
 	return (struct gnn_kept_opts){.backend = o->backend, .kind = kind,
 		.vertices = o->store->vertices, .width = width, .own_width = own_width,
-		.engine = o->engine, .slot_bytes = p->slot_bytes};
+		.engine = o->engine, .slot_bytes = p->slot_bytes, .arena_bytes = p->arena_bytes};
 }
 
 struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
@@ -86,6 +89,7 @@ struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 		lp->input_own);
 
 	k.block_rows = p->finish_rows;
+	k.range_rows = lp->chunk_rows;
 	return k;
 }
 
@@ -108,11 +112,30 @@ struct gnn_kept_opts gnn_plan_messages(const struct gnn_plan *p, uint32_t layer,
 struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
-	struct gnn_kept_opts k = kept(p, o, gnn_plan_keeps_output(p, layer, o) ? GNN_ROWS_FILE :
-		GNN_ROWS_NONE, gnn_model_width(o->model, layer), 0);
+	enum gnn_rows_kind kind = !gnn_plan_keeps_output(p, layer, o) ? GNN_ROWS_NONE :
+		p->kind == GNN_PLAN_TIERED ? GNN_ROWS_RUNS : GNN_ROWS_FILE;
+	struct gnn_kept_opts k = kept(p, o, kind, gnn_model_width(o->model, layer), 0);
 
 	k.block_rows = p->finish_rows;
+	k.range_rows = p->finish_rows;
 	return k;
+}
+
+struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, layer);
+	const struct gnn_layer_plan *lp = &p->layer[layer];
+
+	return (struct gnn_control_opts){.vertices = d->vertices, .in = d->in, .loops = d->loops,
+		.drop_loops = c->drop_loops,
+		.carry = c->combine != GNN_COMBINE_MAX && d->hub_count > 0,
+		.strip_own = c->own == GNN_OWN_NONE, .keep_own = c->keep.dim_out > 0,
+		.epoch_rows = lp->chunk_rows, .top_slots = lp->top_slots,
+		.pin_slots = lp->pin_slots, .pin_degree = lp->pin_degree,
+		.policy = (enum gnn_evict_policy)o->evict, .seed = o->seed,
+		.streams_max = lp->streams,
+		.page_records = gnn_spill_records(c->state_width * sizeof(float), lp->page_bytes)};
 }
 
 struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,

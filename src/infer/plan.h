@@ -8,6 +8,8 @@
  * Fails    never
  *
  * resident     states of all vertices and the next layer's input stand in memory
+ * tiered       states in stores, evicted to scratch and reloaded; each row goes on as soon as it is
+ *              done, and comes to the next layer and to the result by way of runs
  * partitioned  states of one shard of the destinations; a pass over the rows for each shard;
  *              message rows that are narrower than the layer's input are kept in scratch for the
  *              later passes, and so are the inputs of later layers and the result
@@ -21,9 +23,10 @@
 #include "infer/kept.h"
 #include "infer/layer_run.h"
 #include "infer/opts.h"
+#include "tier/control.h"
 
 struct gnn_layer_plan {
-	enum gnn_rows_kind input;    /* STORE, MEMORY or FILE */
+	enum gnn_rows_kind input;    /* STORE, MEMORY, FILE or RUNS */
 	enum gnn_rows_kind messages; /* kept for later passes; NONE: made again, or the input */
 	bool     input_message;      /* the input already is message rows */
 	bool     targets;            /* scores of pairs: rows of all targets stand in memory */
@@ -32,6 +35,10 @@ struct gnn_layer_plan {
 	uint32_t shards;
 	uint64_t chunk_rows;
 	uint64_t state_rows, carry_rows; /* of the largest shard */
+	/* Tiered: rows of the store in memory, of them pinned; pages of the spill. */
+	uint32_t top_slots, pin_slots, pin_degree;
+	uint64_t page_bytes;
+	uint32_t streams;
 	/* Bytes, by where they are. */
 	uint64_t state_bytes, carry_bytes, message_bytes, input_bytes;
 	uint64_t score_bytes;         /* and what else all vertices have in any plan */
@@ -39,7 +46,10 @@ struct gnn_layer_plan {
 	uint64_t device_buffer_bytes; /* and device memory */
 };
 
-enum { GNN_IN_FLIGHT_MAX = 16 };
+enum {
+	GNN_IN_FLIGHT_MAX = 16,
+	GNN_PLAN_PAGES_AHEAD = 64, /* of the spill, read before they are asked for */
+};
 
 struct gnn_plan {
 	enum gnn_plan_kind kind;
@@ -52,6 +62,8 @@ struct gnn_plan {
 	uint64_t entries;     /* of a work item */
 	uint64_t list_bytes;  /* of a piece of neighbours */
 	uint64_t slot_bytes;  /* of a scratch writer */
+	uint64_t arena_bytes; /* of rows that are sorted into one run */
+	uint64_t spill_bytes; /* of pages of the spill in memory */
 	uint64_t finish_rows; /* rows finished at a time, whole panels */
 	uint64_t host_bytes, device_bytes; /* at the peak */
 	uint64_t host_budget, device_budget; /* for the plan; UINT64_MAX: none */
@@ -82,6 +94,9 @@ struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
 /* Whether the rows of a layer wait in scratch for the result. */
 bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o);
+/* Of a tiered layer, all but the in-lists. */
+struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t layer,
+	const struct gnn_infer_opts *o, const struct gnn_degrees *d);
 /* All but the rows, the range and the first row. */
 struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d);

@@ -176,6 +176,8 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
 	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES;
+	if (p->kind == GNN_PLAN_TIERED)
+		lp->buffer_bytes += gnn_plan_tier_bytes(p, l, o);
 	if (o->backend->ops->unified)
 		lp->buffer_bytes += work_bytes(p, l, o) + program_bytes(p, o);
 	else
@@ -204,7 +206,8 @@ static uint64_t publish_bytes(const struct gnn_plan *p, const struct gnn_infer_o
 
 	if (p->kind == GNN_PLAN_RESIDENT)
 		return 0;
-	return SLACK_BYTES + 2 * GNN_ARRAY_WRITER_BYTES + p->finish_rows * sizeof(int64_t) +
+	return SLACK_BYTES + (p->kind == GNN_PLAN_TIERED ? p->arena_bytes : 0) +
+		2 * GNN_ARRAY_WRITER_BYTES + p->finish_rows * sizeof(int64_t) +
 		3 * (p->finish_rows * width * sizeof(float) + 2 * GNN_PAGE_BYTES);
 }
 

@@ -83,6 +83,8 @@ static enum gnn_rows_kind messages_of(const struct gnn_plan *p, const struct gnn
 		return GNN_ROWS_NONE;
 	if (p->kind == GNN_PLAN_RESIDENT)
 		return gnn_combine_is_softmax(c->combine) ? GNN_ROWS_MEMORY : GNN_ROWS_NONE;
+	if (p->kind == GNN_PLAN_TIERED && c->keep.dim_out > 0)
+		return GNN_ROWS_NONE; /* h is wanted where rows are combined */
 	return is_worth_keeping(lp, c, input_bytes) ? GNN_ROWS_FILE : GNN_ROWS_NONE;
 }
 
@@ -97,13 +99,14 @@ static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts 
 
 	*lp = (struct gnn_layer_plan){.shards = shards,
 		.targets = c->combine == GNN_COMBINE_PAIR_SOFTMAX &&
-			p->kind == GNN_PLAN_PARTITIONED};
+			p->kind != GNN_PLAN_RESIDENT};
 	if (l == 0) {
 		lp->input = GNN_ROWS_STORE;
 		lp->input_width = (uint32_t)features->cols;
 		row_bytes = features->cols * gnn_dtype_bytes(features->dtype);
 	} else {
-		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY : GNN_ROWS_FILE;
+		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY :
+			p->kind == GNN_PLAN_TIERED ? GNN_ROWS_RUNS : GNN_ROWS_FILE;
 		lp->input_message = c->keep.dim_out == 0 && !lp->targets &&
 			(gnn_combine_is_softmax(c->combine) || c->message.dim_out < c->dim_in);
 		lp->input_width = lp->input_message ? c->message.dim_out : c->dim_in;
@@ -144,6 +147,8 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->slot_bytes = gnn_max_u64(GNN_EXTENT_SLOT_BYTES >> level, SLOT_MIN);
 	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
 		gnn_plan_panels(o) * height);
+	if (p->kind == GNN_PLAN_TIERED)
+		gnn_plan_tier_buffers(p, o, level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		lay_out(p, l, o, 1);
 		widest = gnn_max_u64(widest, p->layer[l].chunk_rows);
@@ -189,7 +194,10 @@ static bool fit_level(struct gnn_plan *p, const struct gnn_infer_opts *o,
 			add_states(p, l, o, d);
 			continue;
 		}
-		fits = choose_shards(p, l, o, d) && fits;
+		if (p->kind == GNN_PLAN_TIERED)
+			fits = gnn_plan_tier_layer(p, l, o, d) && fits;
+		else
+			fits = choose_shards(p, l, o, d) && fits;
 		if (level < LEVELS && !gnn_plan_buffers_are_small(p, l, o))
 			fits = false;
 	}
@@ -267,9 +275,15 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 		return rc;
 	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model)};
 	gnn_plan_budgets(p, o, d);
-	if (o->shards != 0 && wanted == GNN_PLAN_RESIDENT)
-		return gnn_err(GNN_ECONFIG, "--shards %u: the resident plan has none; give --plan "
-			"partitioned", o->shards);
+	if (o->shards != 0 && (wanted == GNN_PLAN_RESIDENT || wanted == GNN_PLAN_TIERED))
+		return gnn_err(GNN_ECONFIG, "--shards %u: the %s plan has none; give --plan "
+			"partitioned", o->shards, gnn_plan_name(wanted));
+	if (wanted == GNN_PLAN_TIERED) {
+		rc = gnn_plan_tier_check(o, d);
+		if (rc < 0 || fit(p, o, d, wanted))
+			return rc;
+		return gnn_plan_tier_refuse(p, o, d);
+	}
 	rc = check_shards(o);
 	if (rc < 0)
 		return rc;

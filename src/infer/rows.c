@@ -8,6 +8,7 @@ struct gnn_rows_reader {
 	uint64_t             chunk_rows;
 	gnn_vid              at;     /* MEMORY: of the next chunk */
 	struct gnn_stream   *stream; /* STORE, FILE */
+	struct gnn_runs_reader *runs; /* RUNS */
 };
 
 uint64_t gnn_rows_row_bytes(const struct gnn_rows *r)
@@ -24,6 +25,8 @@ uint64_t gnn_rows_bytes(const struct gnn_rows *r, const struct gnn_rows_opts *o)
 {
 	uint64_t piece = o->chunk_rows * gnn_rows_row_bytes(r) + 2 * GNN_PAGE_BYTES;
 
+	if (r->kind == GNN_ROWS_RUNS) /* and one range as it lies in the file */
+		return piece * (o->lent + 2);
 	return is_streamed(r) ? piece * (o->ahead + o->lent) : 0;
 }
 
@@ -55,6 +58,8 @@ int gnn_rows_open(struct gnn_rows_reader **out, const struct gnn_rows *rows,
 	r->at = rows->first;
 	if (is_streamed(rows))
 		GNN_TRY(open_stream(r, o));
+	if (rows->kind == GNN_ROWS_RUNS)
+		GNN_TRY(gnn_runs_reader_open(&r->runs, rows->runs, o->lent + 1));
 	*out = r;
 	r = NULL;
 out:
@@ -69,6 +74,14 @@ int gnn_rows_next(struct gnn_rows_reader *r, struct gnn_rows_part *part)
 	*part = (struct gnn_rows_part){.there = r->rows.kind == GNN_ROWS_MEMORY};
 	if (r->rows.kind == GNN_ROWS_MEMORY)
 		part->data = r->rows.memory + r->at * r->rows.width;
+	if (r->runs != NULL) {
+		struct gnn_runs_range range;
+
+		GNN_TRY(gnn_runs_reader_next(r->runs, &range));
+		GNN_ASSERT(rc == GNN_OK && range.first == r->at &&
+			(range.rows == r->chunk_rows || range.first + range.rows == r->rows.count));
+		part->data = range.data;
+	}
 	if (r->stream != NULL) {
 		GNN_TRY(gnn_stream_next(r->stream, &part->piece_));
 		if (rc == GNN_EOF)
@@ -95,6 +108,8 @@ void gnn_rows_cancel(struct gnn_rows_reader *r)
 
 uint64_t gnn_rows_read_bytes(const struct gnn_rows_reader *r)
 {
+	if (r->runs != NULL)
+		return gnn_runs_reader_read_bytes(r->runs);
 	return r->stream != NULL ? gnn_stream_read_bytes(r->stream) : 0;
 }
 
@@ -103,5 +118,6 @@ void gnn_rows_close(struct gnn_rows_reader *r)
 	if (r == NULL)
 		return;
 	gnn_stream_close(r->stream);
+	gnn_runs_reader_close(r->runs);
 	gnn_mem_free(r);
 }

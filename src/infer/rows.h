@@ -1,7 +1,7 @@
 /*
  * infer/rows.h - the rows of a pass, chunk by chunk; who reads them does not know where they lie.
  *
- * Flow     store | memory | scratch -> [rows] -> feed -> executor
+ * Flow     store | memory | scratch | runs -> [rows] -> feed -> executor
  * Owns     a stream, unless the rows lie in memory
  * Lends    the rows of a chunk, until put
  * Thread   next by one thread; put and cancel by any
@@ -11,8 +11,15 @@
 #define GNN_INFER_ROWS_H
 
 #include "io/rowfile.h"
+#include "io/runs.h"
 
-enum gnn_rows_kind { GNN_ROWS_NONE, GNN_ROWS_STORE, GNN_ROWS_MEMORY, GNN_ROWS_FILE };
+enum gnn_rows_kind {
+	GNN_ROWS_NONE,
+	GNN_ROWS_STORE,
+	GNN_ROWS_MEMORY,
+	GNN_ROWS_FILE,
+	GNN_ROWS_RUNS, /* whole, in ranges of a chunk */
+};
 
 /* Rows [first, first + count), by absolute number. */
 struct gnn_rows {
@@ -25,6 +32,7 @@ struct gnn_rows {
 	const struct gnn_array  *array;
 	const float             *memory;    /* MEMORY: a backend buffer, from row 0 on */
 	const struct gnn_rowfile *file;     /* FILE */
+	struct gnn_runs          *runs;     /* RUNS */
 };
 
 struct gnn_rows_part {

@@ -17,6 +17,9 @@
 #include "infer/result.h"
 #include "infer/score.h"
 #include "io/folder.h"
+#include "tier/inlists.h"
+
+struct gnn_tiered;
 
 struct gnn_run {
 	const struct gnn_infer_opts *o;
@@ -27,6 +30,8 @@ struct gnn_run {
 	struct gnn_score            *score;
 	struct gnn_folder           *folder;   /* of scratch; NULL: none is needed */
 	struct gnn_layer_run         layer;
+	struct gnn_tiered           *tiered;   /* the layer's stores, in the tiered plan */
+	struct gnn_inlists           inlists;  /* for eviction by next use */
 	struct gnn_kept             *input;    /* of the layer at work; NULL: the store */
 	struct gnn_kept             *messages; /* of the layer at work, for its later passes */
 	struct gnn_kept             *next;     /* input of the layer after it */

@@ -32,6 +32,7 @@ struct gnn_control_opts {
 	uint32_t top_slots;
 	uint32_t host_slots;           /* 0: the spill is below the top */
 	uint32_t pin_slots;            /* of the top, for the vertices of highest in-degree */
+	uint32_t pin_degree;           /* which they must have at least */
 	enum gnn_evict_policy policy;
 	uint64_t seed;
 	uint32_t page_records;         /* of the spill */
@@ -46,6 +47,7 @@ struct gnn_control_stats {
 	uint64_t pairs;                   /* (work item, destination) */
 	uint64_t pinned;                  /* vertices */
 	uint64_t top_rows, host_rows, spill_rows; /* in use now */
+	uint64_t spill_rows_max;
 	uint64_t pages;                   /* of the spill, ever in use */
 };
 

@@ -101,7 +101,7 @@ static void pin(struct gnn_control *c, gnn_vid v)
 /* The vertices of highest in-degree, lower ids first among equals, as far as they fit. */
 static void pin_hubs(struct gnn_control *c)
 {
-	uint64_t low = 1, high = UINT32_MAX;
+	uint64_t least = gnn_max_u64(c->o.pin_degree, 1), low = least, high = UINT32_MAX;
 
 	if (c->o.pin_slots == 0)
 		return;
@@ -116,7 +116,7 @@ static void pin_hubs(struct gnn_control *c)
 	for (gnn_vid v = 0; v < c->o.vertices; v++)
 		if (c->o.in[v] >= low)
 			pin(c, v);
-	for (gnn_vid v = 0; v < c->o.vertices && low > 1; v++)
+	for (gnn_vid v = 0; v < c->o.vertices && low > least; v++)
 		if (c->o.in[v] == low - 1 &&
 			c->pinned_slots + gnn_control_rows(c, v) <= c->o.pin_slots)
 			pin(c, v);

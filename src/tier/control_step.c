@@ -375,12 +375,14 @@ out:
 }
 
 /* Rows over all stores are those of the vertices admitted and not yet done. */
-static void check_rows(const struct gnn_control *c)
+static void check_rows(struct gnn_control *c)
 {
 	uint64_t in_use = c->top.count - c->top.free_count + c->host.count -
 		c->host.free_count + c->pages.live_records;
 	uint64_t vertices = c->stats.admitted - c->stats.graduated;
 
+	c->stats.spill_rows_max = gnn_max_u64(c->stats.spill_rows_max,
+		c->pages.live_records);
 	GNN_ASSERT(in_use >= vertices && in_use <= vertices * (c->o.carry ? 2 : 1));
 }
 
@@ -396,7 +398,8 @@ int gnn_control_step(struct gnn_control *c, gnn_vid first_row, uint64_t rows,
 	note_own(c, first_row, rows, b);
 	c->stats.pairs += b->group_count;
 	for (bool first = true; first || next < c->miss_count; first = false) {
-		GNN_TRY(gnn_tier_program_reserve(p, b->group_count, b->entry_count));
+		GNN_TRY(gnn_tier_program_reserve(p, b->group_count, b->entry_count,
+			b->weight != NULL));
 		gnn_tier_program_begin(p);
 		c->step++;
 		begin = next;

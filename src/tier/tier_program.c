@@ -41,6 +41,7 @@ void gnn_tier_program_fini(struct gnn_tier_program *p)
 	gnn_mem_free(p->carry);
 	gnn_mem_free(p->first);
 	gnn_mem_free(p->src);
+	gnn_mem_free(p->weight);
 	*p = (struct gnn_tier_program){0};
 }
 
@@ -89,9 +90,11 @@ out:
 	return rc;
 }
 
-int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64_t entries)
+int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64_t entries,
+	bool weighted)
 {
 	uint64_t capacity[3] = {p->group_capacity, p->group_capacity, p->group_capacity};
+	uint64_t src_capacity = p->entry_capacity, weight_capacity = p->entry_capacity;
 	int rc = GNN_OK;
 
 	groups += p->group_count;
@@ -100,7 +103,14 @@ int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64
 	GROW(p->carry, capacity[2], groups);
 	p->group_capacity = capacity[0];
 	GROW(p->first, p->first_capacity, p->first_count + groups - p->group_count + 1);
-	GROW(p->src, p->entry_capacity, p->entry_count + entries);
+	if (weighted && p->weight == NULL)
+		weight_capacity = 0;
+	if (weighted)
+		GROW(p->weight, weight_capacity, gnn_max_u64(p->entry_count + entries,
+			src_capacity));
+	GROW(p->src, src_capacity, p->entry_count + entries);
+	p->weighted = weighted;
+	p->entry_capacity = weighted ? gnn_min_u64(src_capacity, weight_capacity) : src_capacity;
 	GROW(p->step, p->step_capacity, p->step_count + 1);
 out:
 	return rc;
@@ -122,7 +132,8 @@ void gnn_tier_program_group(struct gnn_tier_program *p, const struct gnn_edge_ba
 	const struct gnn_tier_step *s = &p->step[p->step_count - 1];
 	uint64_t g = p->group_count++, count = b->first[i + 1] - b->first[i];
 	const uint32_t *from = b->src + b->first[i];
-	uint32_t *to = p->src + p->entry_count;
+	const float *weight = p->weighted ? b->weight + b->first[i] : NULL;
+	uint64_t to = p->entry_count;
 
 	GNN_DASSERT(g < p->group_capacity);
 	p->vertex[g] = b->vertex[i];
@@ -130,15 +141,19 @@ void gnn_tier_program_group(struct gnn_tier_program *p, const struct gnn_edge_ba
 	p->carry[g] = carry == UINT32_MAX ? GNN_NO_CARRY : carry;
 	p->first[p->first_count++] = p->entry_count - s->entry_begin_;
 	if (!strip) {
-		memcpy(to, from, count * sizeof(*to));
+		memcpy(p->src + to, from, count * sizeof(*from));
+		if (weight != NULL)
+			memcpy(p->weight + to, weight, count * sizeof(*weight));
 		p->entry_count += count;
 		return;
 	}
 	for (uint64_t e = 0; e < count; e++) {
-		*to = from[e];
+		p->src[to] = from[e];
+		if (weight != NULL)
+			p->weight[to] = weight[e];
 		to += (from[e] & GNN_OWN_BIT) == 0;
 	}
-	p->entry_count = (uint64_t)(to - p->src);
+	p->entry_count = to;
 	if (p->entry_count - s->entry_begin_ == p->first[p->first_count - 1]) {
 		p->first_count--; /* the own row was all */
 		p->group_count--;
@@ -168,5 +183,6 @@ void gnn_tier_program_seal(struct gnn_tier_program *p)
 		s->batch.carry = p->carry + s->group_begin_;
 		s->batch.first = p->first + s->first_begin_;
 		s->batch.src = p->src + s->entry_begin_;
+		s->batch.weight = p->weighted ? p->weight + s->entry_begin_ : NULL;
 	}
 }

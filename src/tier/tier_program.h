@@ -57,6 +57,8 @@ struct gnn_tier_program {
 	uint64_t              done_count, done_capacity;
 	uint64_t             *vertex, *slot, *carry, *first; /* (group_capacity + steps) */
 	uint32_t             *src;
+	float                *weight; /* (entry_capacity) where entries have weights */
+	bool                  weighted;
 	uint64_t              group_count, group_capacity, first_count, first_capacity;
 	uint64_t              entry_count, entry_capacity;
 };
@@ -71,8 +73,9 @@ int gnn_tier_program_move(struct gnn_tier_program *p, enum gnn_move_kind kind, u
 int gnn_tier_program_full(struct gnn_tier_program *p, uint32_t page);
 int gnn_tier_program_done(struct gnn_tier_program *p, gnn_vid v, uint32_t slot);
 
-/* Room for `groups` more groups with `entries` entries in one more step. */
-int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64_t entries);
+/* Room for `groups` more groups with `entries` entries, weighted or not, in one more step. */
+int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64_t entries,
+	bool weighted);
 /* Begins a step; end closes it. */
 struct gnn_tier_step *gnn_tier_program_begin(struct gnn_tier_program *p);
 void gnn_tier_program_end(struct gnn_tier_program *p);

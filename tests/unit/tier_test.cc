@@ -21,7 +21,9 @@ struct TierTest : ::testing::TestWithParam<int> {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2};
+		struct gnn_backend_opts o = {};
+
+		o.threads = 2;
 
 		ASSERT_EQ(gnn_backend_create(&backend, "cpu", &o), GNN_OK);
 	}

@@ -1,0 +1,103 @@
+/*
+ * infer/graduate.c - rows that are done are gathered into panels, finished, and sent on by vertex.
+ * The bits of a row do not depend on its place in a panel, so neither on who graduates beside it.
+ */
+#include "infer/tiered.h"
+
+#include "base/trace.h"
+
+/* One 4-byte value a vertex, of the vertices of the panel. */
+static int gather_values(struct gnn_run *r, const void *from, const void *to, uint64_t rows)
+{
+	struct gnn_backend *b = r->o->backend;
+	struct gnn_tiered *t = r->tiered;
+
+	if (from == NULL)
+		return GNN_OK;
+	for (uint64_t i = 0; i < rows; i++)
+		t->moves[i] = (struct gnn_move){.from = (uint32_t)t->vertex[i], .to = (uint32_t)i};
+	return b->ops->move(b, &(struct gnn_move_args){.from = from, .from_pitch = 1,
+		.to = (float *)(uintptr_t)to, .to_pitch = 1, .width = 1, .moves = t->moves,
+		.count = rows});
+}
+
+static int gather_degrees(struct gnn_run *r, uint64_t rows)
+{
+	struct gnn_degrees *to = &r->tiered->degrees;
+	const struct gnn_degrees *d = r->degrees;
+	int rc;
+
+	GNN_TRY(gather_values(r, d->in_there, to->in_there, rows));
+	GNN_TRY(gather_values(r, d->out_there, to->out_there, rows));
+	GNN_TRY(gather_values(r, d->loops_there, to->loops_there, rows));
+	GNN_TRY(gather_values(r, d->weighted_there, to->weighted_there, rows));
+out:
+	return rc;
+}
+
+/* Finished rows as the next layer's input. */
+static int keep_for_next(struct gnn_run *r, uint32_t l, uint64_t rows)
+{
+	const float *from = r->finished;
+	int rc = GNN_OK;
+
+	if (r->next == NULL)
+		return GNN_OK;
+	if (r->plan.layer[l + 1].input_message) {
+		GNN_TRY(gnn_layer_run_messages(r->o->backend, gnn_model_conv(r->o->model, l + 1),
+			&r->tiered->degrees, r->layer.vec, 0, rows, r->finished, r->converted));
+		from = r->converted;
+	}
+	GNN_TRY(gnn_kept_put_any(r->next, r->tiered->vertex, rows, from));
+out:
+	return rc;
+}
+
+int gnn_tiered_flush(struct gnn_run *r, uint32_t l)
+{
+	struct gnn_tiered *t = r->tiered;
+	uint64_t span = gnn_trace_begin(), rows = t->waiting;
+	int rc = GNN_OK;
+
+	if (rows == 0)
+		return GNN_OK;
+	GNN_TRY(gather_degrees(r, rows));
+	GNN_TRY(gnn_layer_run_finish_states(&r->layer, &t->degrees, t->panel, rows, r->finished));
+	GNN_TRY(keep_for_next(r, l, rows));
+	if (r->output[l] != NULL)
+		GNN_TRY(gnn_kept_put_any(r->output[l], t->vertex, rows, r->finished));
+	t->waiting = 0;
+	gnn_progress_add(r->progress, rows, 0);
+	gnn_trace_end(span, "graduate");
+out:
+	return rc;
+}
+
+int gnn_tiered_graduate(struct gnn_run *r, uint32_t l, const struct gnn_done_row *done,
+	uint64_t count)
+{
+	struct gnn_backend *b = r->o->backend;
+	struct gnn_tiered *t = r->tiered;
+	uint32_t width = r->layer.o.conv->state_width;
+	int rc = GNN_OK;
+
+	while (count > 0) {
+		uint64_t some = gnn_min_u64(count, r->plan.finish_rows - t->waiting);
+
+		for (uint64_t i = 0; i < some; i++) {
+			t->vertex[t->waiting + i] = done[i].vertex;
+			t->moves[i] = (struct gnn_move){.from = done[i].slot,
+				.to = (uint32_t)(t->waiting + i)};
+		}
+		GNN_TRY(b->ops->move(b, &(struct gnn_move_args){.from = t->tier->top,
+			.from_pitch = width, .to = t->panel, .to_pitch = width, .width = width,
+			.moves = t->moves, .count = some}));
+		t->waiting += some;
+		done += some;
+		count -= some;
+		if (t->waiting == r->plan.finish_rows)
+			GNN_TRY(gnn_tiered_flush(r, l));
+	}
+out:
+	return rc;
+}

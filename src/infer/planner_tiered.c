@@ -1,0 +1,161 @@
+/* infer/planner_tiered.c - how a budget is divided for the tiered plan; see plan_bytes.h. */
+#include "infer/plan_bytes.h"
+
+#include "tier/spill.h"
+
+enum {
+	SHARE = 16,             /* of the budget, for an arena and for the spill, each */
+	ARENA_BYTES = 64 << 20, /* at least, with room */
+	SPILL_BYTES = 16 << 20,
+	FLOOR_BYTES = 64 << 10,
+	PAGE_BYTES = 64 << 10,  /* of the spill, with room for one of every epoch */
+	BESIDE_PAGES = 2 * GNN_PLAN_PAGES_AHEAD + 32, /* read, being read, being written */
+	SLOT_BYTES = 48,        /* what control keeps for a slot */
+	ENTRY_BYTES = 12,       /* of an edge in a tier program */
+	GROUP_BYTES = 96,       /* of a destination, its moves included */
+	PIN_SHARE = 8,          /* of the store, for hubs that nearly every chunk has edges to */
+};
+
+int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	if (!o->backend->ops->unified)
+		return gnn_err(GNN_ECONFIG, "--plan tiered runs on the CPU backend; --plan "
+			"partitioned runs on this one too");
+	if (o->gpu_store != GNN_STORE_MIN && o->hot_store != 0 && o->gpu_store >= o->hot_store)
+		return gnn_err(GNN_ECONFIG, "--gpu-store %llu is part of --hot-store, which must "
+			"be larger", (unsigned long long)o->gpu_store);
+	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
+		const struct gnn_conv *c = gnn_model_conv(o->model, l);
+
+		if (c->after.count > 0)
+			return gnn_err(GNN_ECONFIG, "--plan tiered: the norm behind layer %u is "
+				"over all vertices, which takes their states at once", l + 1);
+	}
+	if (gnn_model_jump(o->model) != NULL)
+		return gnn_err(GNN_ECONFIG, "--plan tiered: jumping knowledge adds up rows of all "
+			"vertices; --plan partitioned does it");
+	if (d->vertices >= UINT32_MAX)
+		return gnn_err(GNN_ECONFIG, "--plan tiered takes less than 2^32 vertices, the "
+			"store has %llu; --plan partitioned takes more",
+			(unsigned long long)d->vertices);
+	return GNN_OK;
+}
+
+int gnn_plan_tier_refuse(const struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	for (uint32_t l = 0; l < p->layer_count; l++) {
+		struct gnn_control_opts c = gnn_plan_control(p, l, o, d);
+		uint64_t least = gnn_control_slots_min(&c) * sizeof(float) *
+			gnn_model_conv(o->model, l)->state_width;
+
+		if (o->hot_store != 0 && o->hot_store < least)
+			return gnn_err(GNN_EOS, "--hot-store %llu is below the smallest legal "
+				"store of layer %u, %llu bytes (--hot-store min)",
+				(unsigned long long)o->hot_store, l + 1,
+				(unsigned long long)least);
+	}
+	return gnn_plan_refuse(p, o);
+}
+
+static uint64_t share(const struct gnn_plan *p, uint64_t least, uint32_t level)
+{
+	uint64_t bytes = least;
+
+	if (p->host_budget != UINT64_MAX)
+		bytes = gnn_max_u64(bytes, p->host_budget / SHARE);
+	return gnn_max_u64(bytes >> level, FLOOR_BYTES);
+}
+
+void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
+{
+	uint32_t height = o->backend->ops->panel_rows;
+	uint64_t widest = 1;
+
+	p->ahead++; /* the executor looks one item ahead */
+	p->arena_bytes = share(p, ARENA_BYTES, level);
+	p->spill_bytes = share(p, SPILL_BYTES, level);
+	for (uint32_t l = 0; l < p->layer_count; l++)
+		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->state_width);
+	if (o->graduation_bytes != 0)
+		p->finish_rows = gnn_min_u64(gnn_plan_panels(o), gnn_max_u64(1,
+			o->graduation_bytes / (widest * sizeof(float) * height))) * height;
+}
+
+uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	const struct gnn_layer_plan *lp = &p->layer[l];
+	uint64_t vertices = o->store->vertices, groups = gnn_min_u64(p->entries, vertices);
+	uint64_t panel = p->finish_rows * (c->state_width * sizeof(float) + 32);
+	uint64_t programs = p->ahead * (p->entries * ENTRY_BYTES + groups * GROUP_BYTES);
+	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
+
+	return vertices * sizeof(uint64_t) + panel + programs + p->spill_bytes +
+		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_buffer_bytes(&input) : 0) +
+		lp->chunk_rows * c->keep.dim_out * sizeof(float);
+}
+
+/* Pages as large as one of every epoch can be in memory, where the next use is known. */
+static void choose_pages(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
+	uint64_t epochs = o->store->vertices / lp->chunk_rows + 2;
+	bool known = gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use;
+	uint64_t wanted = known ? PAGE_BYTES : GNN_PAGE_BYTES;
+
+	while (wanted > GNN_PAGE_BYTES && wanted * epochs > p->spill_bytes)
+		wanted /= 2;
+	lp->page_bytes = gnn_spill_page_bytes(row_bytes, wanted);
+	lp->streams = (uint32_t)gnn_min_u64(epochs, gnn_max_u64(1,
+		p->spill_bytes / lp->page_bytes));
+}
+
+/* The store and its pinned part, as asked for or as the pool has room. */
+static void choose_slots(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint64_t pool)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	struct gnn_control_opts c = gnn_plan_control(p, l, o, d);
+	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
+	uint64_t all = d->vertices + (c.carry ? d->hub_count : 0);
+	uint64_t slots = pool / (row_bytes + SLOT_BYTES), least = gnn_control_slots_min(&c);
+
+	if (o->hot_store == GNN_STORE_MIN)
+		slots = least;
+	else if (o->hot_store != 0)
+		slots = o->hot_store / row_bytes;
+	slots = gnn_min_u64(gnn_min_u64(slots, gnn_max_u64(all, least)), UINT32_MAX / 4);
+	lp->pin_degree = 0;
+	lp->pin_slots = 0;
+	if (o->gpu_store != 0 && o->gpu_store != GNN_STORE_MIN)
+		lp->pin_slots = (uint32_t)gnn_min_u64(o->gpu_store / row_bytes,
+			slots - gnn_min_u64(slots, least));
+	if (o->gpu_store == 0) {
+		lp->pin_slots = (uint32_t)(slots / PIN_SHARE);
+		lp->pin_degree = (uint32_t)gnn_min_u64(gnn_max_u64(GNN_HUB_DEGREE,
+			d->vertices / lp->chunk_rows), UINT32_MAX);
+	}
+	lp->top_slots = (uint32_t)slots;
+}
+
+bool gnn_plan_tier_layer(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	const struct gnn_conv *conv = gnn_model_conv(o->model, l);
+	uint64_t row_bytes = conv->state_width * sizeof(float), taken, least, pool = 0;
+	struct gnn_control_opts c;
+
+	choose_pages(p, l, o);
+	gnn_plan_add_bytes(p, l, o);
+	taken = lp->buffer_bytes + lp->score_bytes;
+	if (taken < p->host_budget)
+		pool = p->host_budget - taken;
+	choose_slots(p, l, o, d, pool);
+	c = gnn_plan_control(p, l, o, d);
+	least = gnn_control_slots_min(&c);
+	lp->state_bytes = gnn_max_u64(lp->top_slots, least) * (row_bytes + SLOT_BYTES);
+	return lp->top_slots >= least && lp->state_bytes <= pool;
+}

@@ -1,0 +1,247 @@
+/* infer/tier_pass.c - a pass of the tiered plan: control runs ahead, rows move, edges follow. */
+#include "infer/tiered.h"
+
+#include "base/mem.h"
+#include "base/queue.h"
+#include "base/stage.h"
+#include "base/stop.h"
+#include "base/trace.h"
+
+/* A work item and what it does to the stores. */
+struct item {
+	struct gnn_work         *work;
+	struct gnn_tier_program  program;
+};
+
+struct stream {
+	struct gnn_run        *run;
+	const struct gnn_pass *pass;
+	uint32_t               layer;
+	struct gnn_feed       *feed;
+	struct item           *item;  /* (items) */
+	uint32_t               items;
+	struct gnn_queue      *ready, *idle;
+	struct gnn_stage      *stage;
+};
+
+/* --- the control thread --- */
+
+static int step(struct stream *s, struct gnn_work *work)
+{
+	uint64_t span = gnn_trace_begin();
+	struct item *item;
+	void *popped;
+	int rc;
+
+	GNN_TRY(gnn_queue_pop(s->idle, &popped));
+	GNN_ASSERT(rc == GNN_OK);
+	item = popped;
+	item->work = work;
+	GNN_TRY(gnn_control_step(s->run->tiered->control, work->first_row, work->rows,
+		&work->program.batch, &item->program));
+	gnn_trace_end(span, "step");
+	GNN_TRY(gnn_queue_push(s->ready, item));
+out:
+	return rc;
+}
+
+static int run_control(void *arg)
+{
+	struct stream *s = arg;
+	struct gnn_work *work;
+	int rc;
+
+	while ((rc = gnn_feed_next(s->feed, &work)) == GNN_OK)
+		GNN_TRY(step(s, work));
+out:
+	gnn_queue_close(s->ready);
+	return rc < 0 ? rc : GNN_OK;
+}
+
+/* --- the executor --- */
+
+/* What the conv keeps of h of the chunk; nothing to do where that is h itself. */
+static int take_own(struct gnn_run *r, const struct gnn_work *w)
+{
+	const struct gnn_conv *c = r->layer.o.conv;
+	const struct gnn_rows *rows = r->layer.kept_rows;
+	struct gnn_tiered *t = r->tiered;
+
+	if (t->own == NULL)
+		return GNN_OK;
+	t->own_pitch = rows->width;
+	t->own_rows = r->layer.kept;
+	if (rows->dtype == GNN_F32 && c->keep.count == 0)
+		return GNN_OK;
+	t->own_pitch = c->keep.dim_out;
+	t->own_rows = t->own;
+	return r->o->backend->ops->rows(r->o->backend, &(struct gnn_rows_args){.prog = &c->keep,
+		.from = r->layer.kept, .from_dtype = rows->dtype, .from_pitch = rows->width,
+		.to = t->own, .to_pitch = c->keep.dim_out, .rows = w->rows});
+}
+
+static int move_own(struct gnn_run *r, const struct gnn_tier_program *p, uint64_t i)
+{
+	uint64_t begin = gnn_tier_step_begin(p, i, GNN_MOVE_OWN);
+	const struct gnn_conv *c = r->layer.o.conv;
+	const struct gnn_tiered *t = r->tiered;
+
+	if (p->step[i].move_end[GNN_MOVE_OWN] == begin)
+		return GNN_OK;
+	return r->o->backend->ops->move(r->o->backend, &(struct gnn_move_args){
+		.from = t->own_rows, .from_pitch = t->own_pitch,
+		.to = t->tier->top + c->state_width - c->keep.dim_out,
+		.to_pitch = c->state_width, .width = c->keep.dim_out,
+		.moves = p->moves[GNN_MOVE_OWN].move + begin,
+		.count = p->step[i].move_end[GNN_MOVE_OWN] - begin});
+}
+
+static int run_step(struct stream *s, const struct item *item, uint64_t i)
+{
+	const struct gnn_tier_program *p = &item->program;
+	struct gnn_run *r = s->run;
+	float *top = r->tiered->tier->top;
+	uint64_t done = i == 0 ? 0 : p->step[i - 1].done_end;
+	bool carry = r->layer.o.conv->combine != GNN_COMBINE_MAX;
+	int rc;
+
+	GNN_TRY(gnn_tier_move(r->tiered->tier, p, i));
+	GNN_TRY(move_own(r, p, i));
+	if (p->step[i].batch.group_count > 0)
+		GNN_TRY(gnn_layer_run_combine(&r->layer, s->pass, item->work->first_row,
+			&p->step[i].batch, top, carry ? top : NULL));
+	GNN_TRY(gnn_tiered_graduate(r, s->layer, p->done + done, p->step[i].done_end - done));
+out:
+	return rc;
+}
+
+static int run_item(struct stream *s, struct item *item)
+{
+	const struct gnn_work *w = item->work;
+	struct gnn_run *r = s->run;
+	uint64_t span = gnn_trace_begin();
+	int rc = GNN_OK;
+
+	if (w->first) {
+		GNN_TRY(gnn_layer_run_take(&r->layer, s->pass, w));
+		GNN_TRY(take_own(r, w));
+		gnn_progress_add(r->progress, w->rows,
+			w->rows * gnn_rows_row_bytes(&s->pass->rows));
+	}
+	for (uint64_t i = 0; i < item->program.step_count; i++)
+		GNN_TRY(run_step(s, item, i));
+	gnn_tier_rest(r->tiered->tier);
+	gnn_trace_end(span, "absorb");
+	gnn_feed_put(s->feed, item->work);
+	GNN_TRY(gnn_queue_push(s->idle, item));
+out:
+	return rc;
+}
+
+static int next_item(struct stream *s, struct item **item)
+{
+	void *popped;
+	int rc = gnn_queue_pop(s->ready, &popped);
+
+	*item = popped;
+	if (rc == GNN_EOF) /* the thread's error, if any */
+		rc = gnn_stage_join(&s->stage);
+	return rc;
+}
+
+/* What an item reloads is asked for while the one in front of it is at work. */
+static int run_items(struct stream *s)
+{
+	struct item *item, *next;
+	int rc;
+
+	GNN_TRY(next_item(s, &item));
+	for (; item != NULL; item = next) {
+		GNN_TRY(next_item(s, &next));
+		if (next != NULL)
+			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
+		GNN_TRY(run_item(s, item));
+		if (next != NULL && gnn_stop_wanted())
+			return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u; the tiered "
+				"plan seals nothing before its end and begins anew",
+				s->layer + 1);
+	}
+	GNN_TRY(gnn_tiered_flush(s->run, s->layer));
+	GNN_TRY(gnn_control_end(s->run->tiered->control));
+out:
+	return rc;
+}
+
+static int start(struct stream *s, const struct gnn_feed_opts *feed)
+{
+	int rc;
+
+	GNN_TRY(gnn_feed_start(&s->feed, feed));
+	s->items = feed->ahead;
+	GNN_NEW_ARRAY(s->item, s->items, GNN_MEM_TOPOLOGY);
+	GNN_TRY(gnn_queue_create(&s->ready, s->items));
+	GNN_TRY(gnn_queue_create(&s->idle, s->items));
+	for (uint32_t i = 0; i < s->items; i++)
+		GNN_TRY(gnn_queue_push(s->idle, &s->item[i]));
+	GNN_TRY(gnn_stage_start(&s->stage, "tier", run_control, s));
+out:
+	return rc;
+}
+
+static void stop(struct stream *s)
+{
+	struct gnn_err_state first; /* what the caller is about to report stays */
+
+	gnn_err_save(&first, GNN_OK);
+	if (s->stage != NULL) {
+		gnn_queue_cancel(s->ready);
+		gnn_queue_cancel(s->idle);
+		gnn_feed_cancel(s->feed);
+		gnn_stage_join(&s->stage);
+	}
+	gnn_feed_stop(s->feed);
+	for (uint32_t i = 0; i < s->items && s->item != NULL; i++)
+		gnn_tier_program_fini(&s->item[i].program);
+	gnn_mem_free(s->item);
+	gnn_queue_destroy(s->ready);
+	gnn_queue_destroy(s->idle);
+	gnn_err_restore(&first);
+}
+
+static void report(const struct gnn_run *r, struct gnn_layer_report *lr)
+{
+	const struct gnn_tier *t = r->tiered->tier;
+	struct gnn_control_stats s;
+
+	gnn_control_stats(r->tiered->control, &s);
+	lr->evictions = s.evictions;
+	lr->reloads = s.reloads;
+	lr->cold_written_bytes = gnn_spill_written_bytes(t->spill);
+	lr->cold_read_bytes = gnn_spill_read_bytes(t->spill);
+	lr->cold_rows = s.spill_rows_max;
+	lr->hot_rows = t->o.top_slots;
+	lr->pinned_vertices = s.pinned;
+	lr->pinned_messages = s.pinned_messages;
+	lr->written_bytes += lr->cold_written_bytes;
+	lr->read_bytes += lr->cold_read_bytes;
+}
+
+int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
+{
+	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
+	struct stream s = {.run = r, .pass = pass, .layer = l};
+	int rc;
+
+	opts.rows = pass->rows;
+	opts.own = pass->own;
+	opts.to = pass->to;
+	opts.own_entries = true;
+	opts.lists = false;
+	GNN_TRY(start(&s, &opts));
+	GNN_TRY(run_items(&s));
+	r->report->layer[l].read_bytes += gnn_feed_read_bytes(s.feed);
+	report(r, &r->report->layer[l]);
+out:
+	stop(&s);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/*
+ * infer/tiered.h - the tiered plan of one layer: states in stores, rows that graduate one by one.
+ *
+ * Flow     feed -> control -> [tiered: moves, edges] -> panels of done rows -> [finish] -> runs
+ * Owns     control, stores, the panel of done rows, programs that circulate
+ * Lends    nothing
+ * Thread   one caller; control runs on a thread of its own during a pass
+ * Fails    GNN_EOS memory; GNN_EIO, GNN_EDATA of scratch; what the backend fails with
+ */
+#ifndef GNN_INFER_TIERED_H
+#define GNN_INFER_TIERED_H
+
+#include "infer/run.h"
+#include "tier/control.h"
+#include "tier/tier.h"
+
+struct gnn_tiered {
+	struct gnn_control *control;
+	struct gnn_tier    *tier;
+	/* Rows that are done and wait until a panel is full. */
+	float              *panel;    /* (finish_rows, state_width) */
+	uint64_t           *vertex;   /* (finish_rows) */
+	struct gnn_move    *moves;    /* (finish_rows) */
+	uint64_t            waiting;
+	struct gnn_degrees  degrees;  /* of the vertices of the panel, by row */
+	float              *own;      /* (chunk_rows, kept columns) of the chunk, or NULL */
+	const float        *own_rows; /* where they stand */
+	uint64_t            own_pitch;
+};
+
+GNN_BEGIN_DECLS
+
+/* Before the plan is made: what the policy must know of the graph. */
+int  gnn_tiered_prepare(struct gnn_run *r);
+int  gnn_tiered_open (struct gnn_run *r, uint32_t l); /* into r->tiered */
+void gnn_tiered_close(struct gnn_run *r); /* not open is fine */
+
+/* One pass of the layer: all is absorbed, all rows are done and on their way. */
+int  gnn_tiered_pass (struct gnn_run *r, uint32_t l, const struct gnn_pass *pass);
+
+/* Rows of the top store that are done: they leave their slots. */
+int  gnn_tiered_graduate(struct gnn_run *r, uint32_t l, const struct gnn_done_row *done,
+	uint64_t count);
+int  gnn_tiered_flush(struct gnn_run *r, uint32_t l); /* those that wait become rows */
+
+GNN_END_DECLS
+
+#endif
