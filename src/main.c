@@ -40,6 +40,8 @@ static const struct gnn_command commands[GNN_CMD_COUNT] = {
 	[GNN_CMD_MODEL] = {"model", "[M.safetensors]",
 		"How each tensor of a model was understood, what must be told; or --seeded", 0, 1,
 		gnn_cmd_model},
+	[GNN_CMD_BENCH] = {"bench", "infer STORE.h5",
+		"Measurements: infer, the way others gather rows", 1, 2, gnn_cmd_bench},
 	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
 		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
 		gnn_cmd_doctor},

@@ -7,10 +7,8 @@
  * Thread   filled by the main thread, then constant
  * Fails    GNN_EOS no memory for text
  *
- * The command line wins over the file, the file over the defaults; where a value came from is
- * remembered. Names, defaults, limits and help stand in one table, base/options.c. Text that was
- * not given is NULL; a count, size or choice that was not given is its default; 0 is "auto" where
- * the table says so, NaN for real numbers.
+ * The command line wins over the file, the file over the defaults; the origin is remembered. Names,
+ * limits and help: base/options.c. Text not given is NULL, all else its default; 0 (NaN) is "auto".
  */
 #ifndef GNN_BASE_CONFIG_H
 #define GNN_BASE_CONFIG_H
@@ -26,6 +24,7 @@ enum gnn_command_id {
 	GNN_CMD_TRAIN,
 	GNN_CMD_EXPORT,
 	GNN_CMD_MODEL,
+	GNN_CMD_BENCH,
 	GNN_CMD_DOCTOR,
 	GNN_CMD_COUNT, /* no command given */
 };
@@ -50,6 +49,7 @@ enum gnn_opt_schedule { GNN_OPT_SCHEDULE_CONSTANT, GNN_OPT_SCHEDULE_LINEAR,
 enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU,
 	GNN_OPT_STEP_GPU_GATHER };
 enum gnn_opt_gather { GNN_OPT_GATHER_AUTO, GNN_OPT_GATHER_STAGED, GNN_OPT_GATHER_ZERO_COPY };
+enum gnn_opt_baseline { GNN_OPT_BASELINE_GATHER, GNN_OPT_BASELINE_VERTEX_WISE };
 enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
 
 struct gnn_text_list {
@@ -104,15 +104,12 @@ struct gnn_config {
 	double      mixing, noise; /* noise NaN: auto */
 	bool        shuffle;
 
-	/* info */
+	/* info, export, reorder, bench */
 	bool        verify;
-
-	/* reorder */
-	const char *order, *bootstrap;
-	uint64_t    iterations;
-
-	/* export */
 	const char *dataset;
+	const char *order, *bootstrap;
+	uint64_t    iterations, batches; /* batches 0: all */
+	int         baseline;      /* enum gnn_opt_baseline */
 
 	/* infer, model */
 	const char *model, *out, *hot_store, *gpu_store; /* of infer; NULL: not given */

@@ -148,6 +148,13 @@ uint64_t gnn_machine_peak(void)
 	return read_number("/proc/self/status", "VmHWM:", &kib) ? kib * 1024 : 0;
 }
 
+uint64_t gnn_machine_disk_read(void)
+{
+	uint64_t bytes = 0;
+
+	return read_number("/proc/self/io", "read_bytes:", &bytes) ? bytes : 0;
+}
+
 uint64_t gnn_machine_budget(const struct gnn_memory_state *m)
 {
 	uint64_t available = gnn_min_u64(m->available_bytes, m->cgroup_free_bytes);

@@ -33,6 +33,9 @@ uint64_t gnn_machine_budget(const struct gnn_memory_state *m);
 /* Most memory this program has had resident. getrusage also counts what forked it. */
 uint64_t gnn_machine_peak(void);
 
+/* Bytes that disks gave to this program, page faults included. */
+uint64_t gnn_machine_disk_read(void);
+
 uint64_t    gnn_machine_memlock(void);  /* RLIMIT_MEMLOCK */
 const char *gnn_machine_kernel(char to[GNN_KERNEL_BYTES]); /* "Linux 6.1.0 x86_64" */
 

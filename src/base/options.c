@@ -100,6 +100,11 @@ static const struct gnn_choice seeded_choices[] = {
 	{"gat", 0, NULL},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice baseline_choices[] = {
+	{"gather", GNN_OPT_BASELINE_GATHER, "layer by layer, rows gathered for each batch"},
+	{"vertex-wise", GNN_OPT_BASELINE_VERTEX_WISE, "each batch with its whole neighbourhood"},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice fanout_choices[] = {
 	{"all", GNN_OPT_FANOUT_ALL, "every in-edge"},
 	{NULL, 0, NULL},
@@ -163,6 +168,7 @@ static const struct gnn_choice metric_choices[] = {
 #define TRAIN         (1u << GNN_CMD_TRAIN)
 #define EXPORT        (1u << GNN_CMD_EXPORT)
 #define MODEL         (1u << GNN_CMD_MODEL)
+#define BENCH         (1u << GNN_CMD_BENCH)
 #define ALL           GNN_COMMANDS_ALL
 #define FIELD(member) .offset = offsetof(struct gnn_config, member)
 #define ROW(name_, TYPE, GROUP, commands_)                            \
@@ -251,7 +257,7 @@ static const struct gnn_option options[] = {
 		.max = 1000, .wanted = "N",
 		.help = "Iterations of taurus at most; the best order seen is kept"},
 
-	{ROW("model", PATH, MODEL, INFER), FIELD(model), .wanted = "FILE",
+	{ROW("model", PATH, MODEL, INFER | BENCH), FIELD(model), .wanted = "FILE",
 		.help = "Weights in safetensors, with the keys of PyG or DGL"},
 	{ROW("seeded", WORD, MODEL, MODEL), FIELD(seeded), .choices = seeded_choices,
 		.help = "Write a model of seeded weights instead, to run before any is trained"},
@@ -259,7 +265,8 @@ static const struct gnn_option options[] = {
 		.help = "Widths of a seeded model: features, each layer; of each head for gat"},
 	{ROW("heads", TEXT, MODEL, MODEL), FIELD(heads), .wanted = "LIST",
 		.help = "Heads of a seeded gat, one number a layer; 1 each when not given"},
-	{ROW("model-set", LIST, MODEL, INFER | MODEL), FIELD(model_set), .wanted = "KEY=VALUE",
+	{ROW("model-set", LIST, MODEL, INFER | MODEL | BENCH), FIELD(model_set),
+		.wanted = "KEY=VALUE",
 		.help = "What the weights cannot say, such as library=pyg; repeatable"},
 
 	{ROW("arch", CHOICE, MODEL, TRAIN), FIELD(arch), .preset = "sage",
@@ -277,7 +284,7 @@ static const struct gnn_option options[] = {
 
 	{ROW("out", PATH, OUTPUT, TRAIN), FIELD(out), .wanted = "M.safetensors",
 		.help = "Model of the best epoch; that of the last is written beside it"},
-	{ROW("out", PATH, OUTPUT, INFER), FIELD(out), .wanted = "FILE",
+	{ROW("out", PATH, OUTPUT, INFER | BENCH), FIELD(out), .wanted = "FILE",
 		.help = "Result: embeddings of every vertex in import order"},
 	{ROW("out", PATH, OUTPUT, MODEL), FIELD(out), .wanted = "FILE",
 		.help = "The seeded model"},
@@ -333,6 +340,13 @@ static const struct gnn_option options[] = {
 		.help = "Folder of what --resume goes on from; OUT.ckpt when not given"},
 	{ROW("resume", FLAG, RUN, TRAIN), FIELD(resume), .preset = "off",
 		.help = "Go on from the checkpoint; without one, from the beginning"},
+	{ROW("baseline", CHOICE, RUN, BENCH), FIELD(baseline), .preset = "gather",
+		.choices = baseline_choices, .help = "How bench infer computes: as others do"},
+	{ROW("batch-size", COUNT, RUN, BENCH), FIELD(batch_size), .preset = "32768", .min = 1,
+		.max = 0x1p30, .wanted = "N", .help = "Destinations that gather at a time"},
+	{ROW("batches", COUNT, RUN, BENCH), FIELD(batches), .preset = "all", .zero_word = "all",
+		.wanted = "N", .help = "Only so many batches of the first layer, spread evenly; "
+			"the time of all is extrapolated"},
 	{ROW("chunk-bytes", SIZE, RUN, INFER), FIELD(chunk_bytes), .preset = "8M", .min = 1,
 		.max = 0x1p40, .wanted = "SIZE",
 		.help = "Ceiling of one chunk of rows; one panel of 256 rows at least"},
@@ -361,7 +375,8 @@ static const struct gnn_option options[] = {
 	{ROW("graduation-bytes", SIZE, RUN, INFER), FIELD(graduation_bytes), .preset = "auto",
 		.zero_word = "auto", .max = 0x1p40, .wanted = "SIZE",
 		.help = "States that are finished at once (--plan tiered); whole panels"},
-	{ROW("message-order", CHOICE, RUN, INFER | MODEL), FIELD(message_order), .preset = "auto",
+	{ROW("message-order", CHOICE, RUN, INFER | MODEL | BENCH), FIELD(message_order),
+		.preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
 
 	{ROW("backend", WORD, MACHINE, ALL), FIELD(backend), .preset = "auto",

@@ -24,6 +24,7 @@ int gnn_cmd_infer   (const struct gnn_config *c);
 int gnn_cmd_train   (const struct gnn_config *c);
 int gnn_cmd_export  (const struct gnn_config *c);
 int gnn_cmd_model   (const struct gnn_config *c);
+int gnn_cmd_bench   (const struct gnn_config *c);
 int gnn_cmd_doctor  (const struct gnn_config *c);
 
 GNN_END_DECLS

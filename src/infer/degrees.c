@@ -64,9 +64,10 @@ out:
 	return rc;
 }
 
-static void mark_hubs(struct gnn_degrees *d)
+/* Among the first `count` vertices. */
+static void mark_hubs(struct gnn_degrees *d, uint64_t count)
 {
-	for (gnn_vid v = 0; v < d->vertices; v++)
+	for (gnn_vid v = 0; v < count; v++)
 		if (d->in[v] >= GNN_HUB_DEGREE)
 			d->hub_bits[v >> 6] |= UINT64_C(1) << (v & 63);
 	for (uint64_t w = 0; w <= d->vertices / 64; w++) {
@@ -94,7 +95,7 @@ int gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool v
 			d->loops));
 		d->read_bytes += s->self_loops->bytes;
 	}
-	mark_hubs(d);
+	mark_hubs(d, d->vertices);
 	*out = d;
 	d = NULL;
 out:
@@ -110,6 +111,46 @@ int gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool 
 	GNN_NEW_ARRAY(d->out, s->vertices, GNN_MEM_TOPOLOGY);
 	GNN_TRY(read_degrees(d, d->out, s, s->out.offsets, verify));
 out:
+	return rc;
+}
+
+/* Items of 4 bytes; NULL stays NULL. */
+static int pick(void **to, const void *from, const gnn_vid *id, uint64_t count)
+{
+	uint32_t *item;
+	int rc = GNN_OK;
+
+	if (from == NULL)
+		return GNN_OK;
+	GNN_NEW_ARRAY(item, count, GNN_MEM_TOPOLOGY);
+	for (uint64_t i = 0; i < count; i++)
+		item[i] = ((const uint32_t *)from)[id[i]];
+	*to = item;
+out:
+	return rc;
+}
+
+int gnn_degrees_pick(struct gnn_degrees **out, const struct gnn_degrees *from, const gnn_vid *id,
+	uint64_t count, uint64_t dst_count)
+{
+	struct gnn_degrees *d = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_NEW(d, GNN_MEM_MISC);
+	d->vertices = count;
+	GNN_TRY(pick((void **)&d->in, from->in, id, count));
+	GNN_TRY(pick((void **)&d->out, from->out, id, count));
+	GNN_TRY(pick((void **)&d->loops, from->loops, id, count));
+	GNN_TRY(pick((void **)&d->weighted, from->weighted, id, count));
+	GNN_TRY(pick((void **)&d->loop_weights, from->loop_weights, id, count));
+	GNN_NEW_ARRAY(d->hub_bits, count / 64 + 1, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(d->hub_rank, count / 64 + 1, GNN_MEM_TOPOLOGY);
+	mark_hubs(d, dst_count);
+	*out = d;
+	d = NULL;
+out:
+	gnn_degrees_free(d);
 	return rc;
 }
 

@@ -43,6 +43,9 @@ int  gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool
  */
 int  gnn_degrees_load_weighted(struct gnn_degrees *d, const struct gnn_store *s,
 	bool replace_loops, bool verify);
+/* Of the vertices id[0 .. count), in that order; of them only the first `dst_count` are hubs. */
+int  gnn_degrees_pick(struct gnn_degrees **out, const struct gnn_degrees *d, const gnn_vid *id,
+	uint64_t count, uint64_t dst_count);
 void gnn_degrees_free(struct gnn_degrees *d); /* NULL is fine */
 uint64_t gnn_degrees_bytes(const struct gnn_store *s); /* memory that load takes */
 

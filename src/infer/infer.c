@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "infer/estimate.h"
+#include "infer/model_store.h"
 #include "infer/planner.h"
 #include "infer/tiered.h"
 #include "io/file.h"
@@ -19,12 +20,6 @@
 #define FOLDER_SUFFIX ".gnnrun-scratch"
 
 enum { PATH_BYTES = 4096 };
-
-/* Whether the layers scale messages by the weights of the store; all are of one architecture. */
-static bool uses_weights(const struct gnn_infer_opts *o)
-{
-	return o->store->out.weights != NULL && gnn_model_conv(o->model, 0)->edge_weights;
-}
 
 static int check_dense(const struct gnn_infer_opts *o)
 {
@@ -67,35 +62,13 @@ out:
 	return rc;
 }
 
-/* Degrees that sum weights, where the layers take them. */
-static int load_weighted(struct gnn_run *r)
-{
-	const struct gnn_infer_opts *o = r->o;
-	const struct gnn_conv *c = gnn_model_conv(o->model, 0);
-
-	if (o->store->out.weights != NULL && !c->edge_weights)
-		gnn_log(GNN_LOG_INFO, "infer", "%s has edge weights; %s layers take none",
-			gnn_container_path(o->store->container), c->arch);
-	if (!uses_weights(o) || !c->weighted_degrees)
-		return GNN_OK;
-	return gnn_degrees_load_weighted(r->degrees, o->store, c->drop_loops, o->verify_reads);
-}
-
-/* Degrees of all kinds, as far as the layers take them. */
 static int load_degrees(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
-	bool out = false;
 	int rc;
 
-	GNN_TRY(gnn_degrees_load(&r->degrees, o->store, o->verify_reads));
-	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++)
-		out |= gnn_conv_needs_out_degrees(gnn_model_conv(o->model, l));
-	if (out)
-		GNN_TRY(gnn_degrees_load_out(r->degrees, o->store, o->verify_reads));
-	GNN_TRY(load_weighted(r));
+	GNN_TRY(gnn_model_degrees(&r->degrees, o->model, o->store, o->backend, o->verify_reads));
 	r->report->read_bytes += r->degrees->read_bytes;
-	GNN_TRY(gnn_degrees_mirror(r->degrees, o->backend));
 out:
 	return rc;
 }
@@ -105,6 +78,7 @@ static int reserve_stages(struct gnn_run *r)
 {
 	struct gnn_backend *b = r->o->backend;
 	const struct gnn_store *s = r->o->store;
+	bool weighted = gnn_model_uses_weights(r->o->model, s);
 	uint64_t chunk_rows = 0, bytes = 0;
 	int rc = GNN_OK;
 
@@ -123,13 +97,13 @@ static int reserve_stages(struct gnn_run *r)
 		GNN_TRY(b->ops->reserve(b, GNN_STAGE_OWN, bytes));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, r->plan.list_bytes));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, uses_weights(r->o) ? r->plan.list_bytes /
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, weighted ? r->plan.list_bytes /
 		gnn_dtype_bytes(s->out.neighbors->dtype) * sizeof(float) : 0));
 	if (b->ops->group != NULL)
 		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){.vertices = s->vertices,
 			.hub_bits = r->degrees->hub_bits_there,
 			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
-			.weighted = uses_weights(r->o),
+			.weighted = weighted,
 			.entries_max = chunk_rows + r->plan.list_bytes / gnn_dtype_bytes(
 				s->out.neighbors->dtype)}));
 out:

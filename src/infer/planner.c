@@ -1,5 +1,6 @@
 /* infer/planner.c - see planner.h. */
 #include "infer/planner.h"
+#include "infer/model_store.h"
 
 #include "infer/plan_bytes.h"
 
@@ -215,37 +216,11 @@ static bool fit(struct gnn_plan *p, const struct gnn_infer_opts *o, const struct
 	return false;
 }
 
-static int check_widths(const struct gnn_infer_opts *o)
-{
-	const struct gnn_conv *first = gnn_model_conv(o->model, 0);
-	uint32_t layers = gnn_model_layers(o->model);
-
-	if (layers > GNN_LAYERS_MAX)
-		return gnn_err(GNN_ECONFIG, "the model has %u layers, at most %d are supported",
-			layers, GNN_LAYERS_MAX);
-	if (o->store->features == NULL)
-		return gnn_err(GNN_ECONFIG, "%s has no features: import it with --features FILE",
-			gnn_container_path(o->store->container));
-	if (o->store->features->cols != first->dim_in)
-		return gnn_err(GNN_ECONFIG, "%s has features of width %llu, the model's first "
-			"layer wants %u", gnn_container_path(o->store->container),
-			(unsigned long long)o->store->features->cols, first->dim_in);
-	for (uint32_t l = 0; l + 1 < layers; l++) {
-		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_conv *next = gnn_model_conv(o->model, l + 1);
-
-		if (c->dim_out != next->dim_in)
-			return gnn_err(GNN_ECONFIG, "layer %u of the model gives rows of width %u, "
-				"layer %u wants %u", l, c->dim_out, l + 1, next->dim_in);
-	}
-	return GNN_OK;
-}
-
 int gnn_planner_check(const struct gnn_infer_opts *o)
 {
 	struct gnn_infer_opts smallest = *o;
 	struct gnn_plan p = {.layer_count = gnn_model_layers(o->model)};
-	int rc = check_widths(o);
+	int rc = gnn_model_fits(o->model, o->store);
 
 	if (rc < 0)
 		return rc;
@@ -269,7 +244,7 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d)
 {
 	enum gnn_plan_kind wanted = o->plan;
-	int rc = check_widths(o);
+	int rc = gnn_model_fits(o->model, o->store);
 
 	if (rc < 0)
 		return rc;
@@ -300,7 +275,7 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d, const struct gnn_plan_choice *c)
 {
 	struct gnn_infer_opts then = *o;
-	int rc = check_widths(o);
+	int rc = gnn_model_fits(o->model, o->store);
 
 	if (rc < 0)
 		return rc;
