@@ -276,6 +276,19 @@ class Infer(unittest.TestCase):
                     self.assertGreater(layer['evictions'], 0)
         self.assertEqual([f for f in os.listdir(self.folder.name) if 'gnnrun' in f], [])
 
+    def test_the_tiered_plan_takes_weights_and_reordered_stores(self):
+        x = np.random.default_rng(3).normal(size=(self.V, 9)).astype(np.float32)
+        weights = np.random.default_rng(4).random(self.E + 49).astype(np.float32)
+        self.store(x, weights=weights)
+        run('reorder', self.path('g.h5'), self.path('o.h5'), '--order', 'random')
+        Model('gcn', (9, 20, 7), 4).write(self.path('m.safetensors'))
+        for store in ('g.h5', 'o.h5'):
+            first, _ = self.infer(store=store)
+            again, report = self.infer('--plan', 'tiered', '--hot-store', '30K', '--chunk-bytes',
+                                       '1', store=store)
+            self.assertGreater(report['layers'][0]['evictions'], 0)
+            self.assertEqual(first.tobytes(), again.tobytes(), store)
+
     def test_a_quarter_of_the_states_spills_and_belady_reloads_least(self):
         x = np.random.default_rng(7).normal(size=(self.V, 33)).astype(np.float32)
         self.store(x)
