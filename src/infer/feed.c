@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { READ_AHEAD = 2 };
+enum { AHEAD_MIN = 2, AHEAD_MAX = 32, LIST_SHARE = 4 /* lists are a part of what is read */ };
 
 struct gnn_feed {
 	struct gnn_feed_opts o;
@@ -33,6 +33,14 @@ static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
 	return o->lists ? o->ahead + 1 : 1;
 }
 
+/* Pieces on their way: small ones want more of them to keep a disk busy. */
+static uint32_t ahead_of(const struct gnn_feed_opts *o, uint64_t piece_bytes)
+{
+	uint64_t pieces = o->read_bytes / gnn_max_u64(piece_bytes, 1);
+
+	return (uint32_t)gnn_min_u64(gnn_max_u64(pieces, AHEAD_MIN), AHEAD_MAX);
+}
+
 /* Of the weights that belong to one piece of neighbours. */
 static uint64_t weight_piece_bytes(const struct gnn_feed_opts *o)
 {
@@ -42,13 +50,18 @@ static uint64_t weight_piece_bytes(const struct gnn_feed_opts *o)
 
 static uint64_t weight_bytes(const struct gnn_feed_opts *o)
 {
-	return (weight_piece_bytes(o) + 2 * GNN_PAGE_BYTES) * (READ_AHEAD + neighbors_lent(o)) +
+	return (weight_piece_bytes(o) + 2 * GNN_PAGE_BYTES) *
+		(ahead_of(o, LIST_SHARE * o->list_bytes) + neighbors_lent(o)) +
 		(o->lists ? 0 : o->entries * sizeof(float) * (2 + o->ahead));
 }
 
 static struct gnn_rows_opts rows_opts(const struct gnn_feed_opts *o)
 {
-	return (struct gnn_rows_opts){.chunk_rows = o->chunk_rows, .ahead = READ_AHEAD,
+	uint64_t row_bytes = gnn_max_u64(gnn_rows_row_bytes(&o->rows),
+		gnn_rows_row_bytes(&o->own));
+
+	return (struct gnn_rows_opts){.chunk_rows = o->chunk_rows,
+		.ahead = ahead_of(o, o->chunk_rows * row_bytes),
 		.lent = o->ahead + 1, .verify = o->verify};
 }
 
@@ -58,8 +71,9 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 	uint64_t padding = 2 * GNN_PAGE_BYTES;
 
 	return gnn_rows_bytes(&o->rows, &rows) + gnn_rows_bytes(&o->own, &rows) +
-		(o->chunk_rows * 8 + padding) * (READ_AHEAD + 2) +
-		(o->list_bytes + padding) * (READ_AHEAD + neighbors_lent(o)) +
+		(o->chunk_rows * 8 + padding) * (ahead_of(o, o->chunk_rows * 8) + 2) +
+		(o->list_bytes + padding) * (ahead_of(o, LIST_SHARE * o->list_bytes) +
+			neighbors_lent(o)) +
 		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
 				o->store->vertices)) +
@@ -68,14 +82,15 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 
 /* From item `first` of an array to its end. */
 static int open_stream(struct gnn_stream **out, const struct gnn_feed *f,
-	const struct gnn_array *array, uint64_t first, uint64_t piece_bytes, uint32_t lent)
+	const struct gnn_array *array, uint64_t first, uint64_t piece_bytes, uint32_t ahead,
+	uint32_t lent)
 {
 	uint64_t first_byte = first * gnn_dtype_bytes(array->dtype);
 
 	return gnn_stream_open(out, &(struct gnn_stream_opts){
 		.container = f->o.store->container, .array = array, .first_byte = first_byte,
 		.bytes = array->bytes - first_byte, .piece_bytes = piece_bytes,
-		.ahead = READ_AHEAD, .lent = lent, .verify = f->o.verify});
+		.ahead = ahead, .lent = lent, .verify = f->o.verify});
 }
 
 /* Where the list of the first row begins. */
@@ -106,18 +121,19 @@ static int open_streams(struct gnn_feed *f)
 {
 	const struct gnn_store *s = f->o.store;
 	struct gnn_rows_opts rows = rows_opts(&f->o);
+	uint32_t lists = ahead_of(&f->o, LIST_SHARE * f->o.list_bytes);
 	int rc;
 
 	GNN_TRY(find_first_edge(f));
 	GNN_TRY(gnn_rows_open(&f->rows, &f->o.rows, &rows));
 	GNN_TRY(gnn_rows_open(&f->own, &f->o.own, &rows));
 	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.first_row, f->o.chunk_rows * 8,
-		2));
+		ahead_of(&f->o, f->o.chunk_rows * 8), 2));
 	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, f->edge_cursor, f->o.list_bytes,
-		neighbors_lent(&f->o)));
+		lists, neighbors_lent(&f->o)));
 	if (f->o.weighted)
 		GNN_TRY(open_stream(&f->weights, f, s->out.weights, f->edge_cursor,
-			weight_piece_bytes(&f->o), neighbors_lent(&f->o)));
+			weight_piece_bytes(&f->o), lists, neighbors_lent(&f->o)));
 out:
 	return rc;
 }

@@ -47,6 +47,7 @@ struct gnn_feed_opts {
 	const float *own_weights; /* (V) of own entries, or NULL: 1 */
 	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
 	uint64_t entries;     /* edges and own rows in one item at most */
+	uint64_t read_bytes;  /* on their way from each array, as nearly as pieces allow */
 	uint64_t list_bytes;  /* neighbours read at once, and of one item in list mode, at most */
 	uint32_t ahead;       /* work items in flight, at least 2 */
 	bool     verify;

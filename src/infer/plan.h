@@ -60,6 +60,7 @@ struct gnn_plan {
 	uint64_t chunk_bytes; /* the ceiling in force */
 	uint32_t level;       /* times that buffers were halved */
 	uint64_t entries;     /* of a work item */
+	uint64_t read_bytes;  /* on their way from each array */
 	uint64_t list_bytes;  /* of a piece of neighbours */
 	uint64_t slot_bytes;  /* of a scratch writer */
 	uint64_t arena_bytes; /* of rows that are sorted into one run */

@@ -8,12 +8,13 @@ enum {
 	ENTRIES_MIN = 1 << 12,
 	ENTRIES_LOW = 1 << 16, /* with room */
 	ENTRIES_MAX = 1 << 20,
+	READ_BYTES  = 16 << 20,
 	LIST_BYTES  = 4 << 20,
 	LIST_MIN    = 64 << 10,
 	SLOT_MIN    = 16 << 10,
 	FINISH_ROWS = 1 << 13,
 	LEVELS      = 12,      /* times that buffers can halve */
-	DEPTH_LEVEL = 4,       /* from here on only two work items circulate */
+	DEPTH_LEVEL = 1,       /* from here on only two work items circulate: chunks stay larger */
 };
 
 /* --- sizes --- */
@@ -144,6 +145,7 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->in_flight = o->backend->ops->unified ? 1 : 3;
 	p->ahead = (uint32_t)depth + p->in_flight - 1;
 	p->chunk_bytes = gnn_max_u64(o->chunk_bytes >> level, 1);
+	p->read_bytes = READ_BYTES >> level;
 	p->list_bytes = gnn_max_u64(LIST_BYTES >> level, LIST_MIN);
 	p->slot_bytes = gnn_max_u64(GNN_EXTENT_SLOT_BYTES >> level, SLOT_MIN);
 	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
