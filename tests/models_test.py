@@ -9,11 +9,12 @@ over chunks, threads and shards too.
 """
 import json
 import os
+import signal
 import sys
 import tempfile
 import unittest
 
-from program import numpy_or_skip, run, run_fails, write_safetensors
+from program import numpy_or_skip, run, run_fails, start, write_safetensors
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -234,6 +235,30 @@ class Names(unittest.TestCase):
                           {'gnnrun.layer_norm_mode': 'graph'})
         run_fails(self, 78, 'over all vertices', 'infer', self.path('g.h5'), '--model',
                   self.path('m.safetensors'), '--out', self.path('x.h5'), '--shards', '2')
+
+    def test_a_killed_run_goes_on(self):
+        """The running array, rows of targets and residuals are there again: equal bits."""
+        tensors, _ = self.zoo(batch_norm)
+        tensors.update({'lin.weight': tensor(5, 3 * H), 'lin.bias': tensor(5)})
+        attention = {
+            f'convs.{l}.{k}': t for l, (a, b) in enumerate(((F, H), (2 * H, H)))
+            for k, t in {'lin_l.weight': tensor(2 * b, a), 'lin_r.weight': tensor(2 * b, a),
+                         'att': tensor(1, 2, b), 'res.weight': tensor(2 * b, a),
+                         'bias': tensor(2 * b)}.items()}
+        killed = 0
+        for tensors, told in ((tensors, {}), (attention, {'gnnrun.concat': '1,1'})):
+            write_safetensors(self.path('m.safetensors'), tensors, told)
+            want = self.infer().tobytes()
+            for n in (1, 3, 5, 7):
+                options = ['--plan', 'partitioned', '--shards', '3']
+                p = start('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
+                          '--out', self.path('e.h5'), *options, '--faults',
+                          f'crash:infer.manifest_written@{n}')
+                self.assertIn(p.returncode, (-signal.SIGKILL, 0), p.stderr)
+                killed += p.returncode != 0
+                with self.subTest(told=told, n=n):
+                    self.assertEqual(want, self.infer(*options, '--resume').tobytes())
+        self.assertGreater(killed, 4)
 
 
 if __name__ == '__main__':

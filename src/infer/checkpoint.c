@@ -158,9 +158,10 @@ static const struct gnn_manifest_file *settled_copy(const struct gnn_run *r,
 	const struct gnn_position *then = &r->recalled.position;
 	uint32_t sums = gnn_plan_passes(&r->plan, at->layer, r->layer.o.conv) -
 		r->plan.layer[at->layer].shards;
-	bool is_state = c->memory == r->layer.state || c->memory == r->layer.carry;
+	bool moves = c->memory == r->layer.state || c->memory == r->layer.carry ||
+		c->memory == r->jump.rows;
 
-	if (is_state || then->layer != at->layer || then->pass < sums || at->pass < sums)
+	if (moves || then->layer != at->layer || then->pass < sums || at->pass < sums)
 		return NULL;
 	return find_copy(&r->recalled, c->label);
 }
