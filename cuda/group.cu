@@ -4,9 +4,9 @@
  * An entry is one 64-bit word: destination, own flag, row of the chunk. Entries are laid out in
  * source order, own rows in front of their lists, and sorted by CUB's radix sort over the
  * destination's bits alone, which is stable. Destinations count from the first of the range;
- * entries that are dropped (loops, other destinations) get the range's count, past all others.
- * Weights move with their entries. Group starts are selected where the destination changes.
- * Deterministic: every place is computed, nothing is claimed by atomics.
+ * entries that are dropped (loops, other destinations, what is in no sample) get the range's
+ * count, past all others. Weights move with their entries. Group starts are selected where the
+ * destination changes. Deterministic: every place is computed, nothing is claimed by atomics.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda.h"
@@ -38,6 +38,36 @@ static __device__ __forceinline__ uint64_t neighbor_at(const gnn_edge_list &l, u
 		: ((const uint64_t *)l.neighbors)[i];
 }
 
+/* The first neighbour of [low, high) that is v, which stands at `high`. */
+static __device__ uint64_t first_copy(const gnn_edge_list &l, uint64_t low, uint64_t high,
+	uint64_t v)
+{
+	while (low < high) {
+		const uint64_t middle = (low + high) / 2;
+
+		if (neighbor_at(l, middle) < v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether edge i of the list, in row `row` and to v, is in the sample of v. */
+static __device__ bool is_sampled(const gnn_edge_list &l, uint64_t row, uint64_t i, uint64_t v)
+{
+	const uint64_t begin = l.offsets[row];
+	const bool cut = begin < l.edge_begin;
+	const uint64_t low = cut ? 0 : begin - l.edge_begin;
+	uint64_t first = i, copy;
+
+	if (i > low && neighbor_at(l, i - 1) == v)
+		first = first_copy(l, low, i, v);
+	copy = i - first + (first == 0 && cut ? l.copies : 0);
+	return gnn_draw_keeps(&l.sample, gnn_draw_source(&l.sample, l.first_vertex + row, copy),
+		v);
+}
+
 static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, float *weight,
 	uint32_t row_bits, uint64_t vertices, uint32_t *broken)
 {
@@ -48,7 +78,8 @@ static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, float *weigh
 
 		if (v >= vertices)
 			*broken = 1;
-		if (v - l.to.first >= l.to.count || (l.drop_loops && v == l.first_vertex + row))
+		if (v - l.to.first >= l.to.count || (l.drop_loops && v == l.first_vertex + row) ||
+			(l.sample.fanout != 0 && !is_sampled(l, row, i, v)))
 			v = l.to.first + l.to.count;
 		key[i + owns] = ((v - l.to.first) << row_bits) | row;
 		if (l.weighted)
@@ -89,6 +120,19 @@ static __global__ void decode_kernel(const uint64_t *key, uint64_t entries, uint
 			counter[1] = i + 1;
 		if (i == 0 && !stays)
 			counter[1] = 0;
+	}
+}
+
+/* Entries that were drawn count for the population. */
+static __global__ void scale_kernel(const uint64_t *key, uint64_t entries, uint32_t row_bits,
+	gnn_range to, gnn_draw s, float *weight, bool weighted)
+{
+	for (uint64_t i = gnn_grid_first(); i < entries; i += gnn_grid_stride()) {
+		const uint64_t v = key[i] >> row_bits;
+		const bool own = ((key[i] >> (row_bits - 1)) & 1) != 0;
+		const float w = weighted ? weight[i] : 1.0f;
+
+		weight[i] = own || v == to.count ? w : w * gnn_draw_scale(&s, to.first + v);
 	}
 }
 
@@ -174,12 +218,14 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 	const uint64_t edges = l->edge_end - l->edge_begin;
 	const uint64_t owns = l->own ? l->row_end - l->row_begin : 0, entries = edges + owns;
 	const unsigned grid = gnn_grid(entries, GNN_BLOCK_THREADS);
+	const bool scaled = l->sample.fanout != 0 && l->sample.scaled;
+	const bool weighs = l->weighted || scaled;
 	entry_buffers b = buffers_of(g, l->weighted);
 	cudaStream_t s = (cudaStream_t)stream;
 	size_t bytes = g->scratch_bytes;
 	cudaError_t error;
 
-	GNN_ASSERT(entries <= g->entries && (!l->weighted || g->weight[0] != NULL));
+	GNN_ASSERT(entries <= g->entries && (!weighs || g->weight[0] != NULL));
 	memset(out, 0, sizeof(*out));
 	if (entries == 0)
 		return GNN_OK;
@@ -195,6 +241,9 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 		return cub_failed(error);
 	decode_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), entries, g->row_bits,
 		l->to.count, g->src, g->head, g->counter);
+	if (scaled)
+		scale_kernel<<<grid, GNN_BLOCK_THREADS, 0, s>>>(b.key.Current(), entries,
+			g->row_bits, l->to, l->sample, b.weight.Current(), l->weighted);
 	error = select_heads(g, g->scratch, &bytes, entries, s);
 	if (error != cudaSuccess)
 		return cub_failed(error);
@@ -209,6 +258,6 @@ extern "C" int gnn_cuda_run_group(const struct gnn_cuda_group *g, const struct g
 	out->carry = g->carry;
 	out->first = g->first;
 	out->src = g->src;
-	out->weight = l->weighted ? b.weight.Current() : NULL;
+	out->weight = weighs ? b.weight.Current() : NULL;
 	return GNN_OK;
 }

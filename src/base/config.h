@@ -40,7 +40,6 @@ enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTI
 	GNN_OPT_PLAN_TIERED };
 enum gnn_opt_evict { GNN_OPT_EVICT_BELADY, GNN_OPT_EVICT_PENDING, GNN_OPT_EVICT_LRU,
 	GNN_OPT_EVICT_FIFO, GNN_OPT_EVICT_RANDOM };
-enum gnn_opt_fanout { GNN_OPT_FANOUT_ALL };
 enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
 enum gnn_opt_sampler { GNN_OPT_SAMPLER_UNIFORM, GNN_OPT_SAMPLER_LABOR };
 enum gnn_opt_optimizer { GNN_OPT_ADAM, GNN_OPT_ADAMW, GNN_OPT_SGD };
@@ -116,7 +115,8 @@ struct gnn_config {
 	uint64_t    chunk_bytes, queue_depth, shards, graduation_bytes;
 	int         plan, evict;   /* enum gnn_opt_plan, gnn_opt_evict */
 	int         message_order; /* enum gnn_message_order */
-	int         fanout;        /* enum gnn_opt_fanout */
+	const char *fanout;        /* "all", "10", "10,25" */
+	int         sample_scale;  /* GNN_OPT_ON or GNN_OPT_OFF */
 	int         metric;        /* enum gnn_metric */
 	bool        predict, save_layers, resume, explain; /* resume: of train too */
 	struct gnn_text_list model_set; /* "key=value" each */

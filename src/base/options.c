@@ -105,10 +105,6 @@ static const struct gnn_choice baseline_choices[] = {
 	{"vertex-wise", GNN_OPT_BASELINE_VERTEX_WISE, "each batch with its whole neighbourhood"},
 	{NULL, 0, NULL},
 };
-static const struct gnn_choice fanout_choices[] = {
-	{"all", GNN_OPT_FANOUT_ALL, "every in-edge"},
-	{NULL, 0, NULL},
-};
 static const struct gnn_choice arch_choices[] = {
 	{"gcn", 0, NULL},
 	{"sage", 1, "mean of the neighbours beside the own row"},
@@ -299,8 +295,13 @@ static const struct gnn_option options[] = {
 	{ROW("verify", FLAG, OUTPUT, INFO), FIELD(verify), .preset = "off",
 		.help = "Read everything and compare checksums, ranges and order"},
 
-	{ROW("fanout", CHOICE, RUN, INFER), FIELD(fanout), .preset = "all",
-		.choices = fanout_choices, .help = "In-edges used of each vertex and layer"},
+	{ROW("fanout", TEXT, RUN, INFER), FIELD(fanout), .preset = "all", .wanted = "LIST",
+		.help = "In-edges used of each vertex: all, or a number drawn without replacement; "
+			"one for every layer, or a list from the last layer inwards"},
+	{ROW("sample-scale", CHOICE, RUN, INFER), FIELD(sample_scale), .preset = "on",
+		.choices = switch_choices,
+		.help = "Sums over a sample are scaled to the whole; off: plain sums, as over a "
+			"block of DGL or PyG"},
 	{ROW("fanout", TEXT, RUN, TRAIN), FIELD(fanouts), .preset = "10", .wanted = "LIST",
 		.help = "In-edges drawn of each vertex: one number for all layers, or a list whose "
 			"first is the hop next to the seeds; all: every one"},

@@ -56,6 +56,8 @@ static int make_provenance(const struct gnn_config *c, char **text)
 	gnn_json_text(j, "version", GNN_VERSION);
 	gnn_json_text(j, "store", base_name(c->args[0]));
 	gnn_json_text(j, "model", base_name(c->model));
+	gnn_json_text(j, "fanout", c->fanout);
+	gnn_json_u64(j, "seed", c->seed);
 	gnn_json_open_array(j, "model_set");
 	for (uint32_t i = 0; i < c->model_set.count; i++)
 		gnn_json_text(j, NULL, c->model_set.item[i]);
@@ -213,7 +215,8 @@ static bool is_verified(const struct gnn_config *c)
 }
 
 /* Options that change the result: a run is gone on with only under the same. */
-static const char *const fact_names[] = {"message-order", "fanout"};
+static const char *const fact_names[] = {"message-order", "fanout", "sample-scale",
+	"seed"};
 
 struct facts {
 	struct gnn_option_fact fact[GNN_COUNT_OF(fact_names) + 1];
@@ -256,6 +259,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = c->model,
 		.set = c->model_set.item, .set_count = c->model_set.count,
 		.order = (enum gnn_message_order)c->message_order}));
+	GNN_TRY(gnn_model_set_fanout(model, c->fanout, c->sample_scale == GNN_OPT_ON));
 	GNN_TRY(make_provenance(c, &provenance));
 	GNN_TRY(gnn_backend_create(&backend, c->backend,
 		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads,
@@ -270,6 +274,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.gpu_memory = c->gpu_memory, .threads = (uint32_t)c->threads,
 		.chunk_bytes = c->chunk_bytes,
 		.queue_depth = (uint32_t)c->queue_depth,
+		.seed = c->seed,
 		.verify_reads = is_verified(c), .predict = c->predict,
 		.save_layers = c->save_layers, .metric = (enum gnn_metric)c->metric,
 		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance};

@@ -5,6 +5,7 @@
 #include "base/queue.h"
 #include "base/stage.h"
 #include "base/trace.h"
+#include "infer/neighbors.h"
 #include "io/stream.h"
 
 #include <string.h>
@@ -20,6 +21,8 @@ struct gnn_feed {
 	struct gnn_piece    *edge_piece, *weight_piece; /* of the same edges */
 	gnn_eid              edge_cursor;  /* next edge to take */
 	gnn_eid              edge_end;     /* of edge_piece */
+	gnn_vid              tail;         /* where the last edge of the item before leads */
+	uint64_t             tail_copies;  /* of it, when its list goes on; else 0 */
 	struct gnn_grouper   grouper;
 	struct gnn_work     *work; /* (ahead) */
 	struct gnn_queue    *ready, *idle;
@@ -52,7 +55,13 @@ static uint64_t weight_bytes(const struct gnn_feed_opts *o)
 {
 	return (weight_piece_bytes(o) + 2 * GNN_PAGE_BYTES) *
 		(ahead_of(o, LIST_SHARE * o->list_bytes) + neighbors_lent(o)) +
-		(o->lists ? 0 : o->entries * sizeof(float) * (2 + o->ahead));
+		(o->lists ? 0 : o->entries * 2 * sizeof(float));
+}
+
+/* Whether entries have weights: of their edges, or of a sample that is scaled. */
+static bool weighs(const struct gnn_feed_opts *o)
+{
+	return o->weighted || (o->sample.fanout != 0 && o->sample.scaled);
 }
 
 static struct gnn_rows_opts rows_opts(const struct gnn_feed_opts *o)
@@ -77,7 +86,8 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
 				o->store->vertices)) +
-		(o->weighted ? weight_bytes(o) : 0);
+		(o->weighted ? weight_bytes(o) : 0) +
+		(weighs(o) && !o->lists ? o->entries * sizeof(float) * o->ahead : 0);
 }
 
 /* From item `first` of an array to its end. */
@@ -228,24 +238,6 @@ static const float *weights_at(const struct gnn_feed *f, gnn_eid edge)
 		(edge - f->weight_piece->first_byte / sizeof(float));
 }
 
-/* The first of the ascending neighbours [0, count) at or past v. */
-static uint64_t lower_bound(const void *neighbors, enum gnn_dtype dtype, uint64_t count, gnn_vid v)
-{
-	uint64_t low = 0;
-
-	while (low < count) {
-		uint64_t middle = low + (count - low) / 2;
-		gnn_vid u = dtype == GNN_U32 ? ((const uint32_t *)neighbors)[middle] :
-			((const uint64_t *)neighbors)[middle];
-
-		if (u < v)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
-}
-
 /* Of `count` neighbours: those in front of the range are skipped, *kept are in it. */
 static uint64_t slice(const struct gnn_feed *f, const char *from, enum gnn_dtype dtype,
 	uint64_t count, uint64_t *kept)
@@ -255,10 +247,10 @@ static uint64_t slice(const struct gnn_feed *f, const char *from, enum gnn_dtype
 
 	*kept = count;
 	if (to->first > 0)
-		skipped = lower_bound(from, dtype, count, to->first);
+		skipped = gnn_neighbor_from(from, dtype, count, to->first);
 	/* A neighbour outside the graph is in the last range: it must be seen. */
 	if (to->first + to->count < f->o.store->vertices)
-		*kept = lower_bound(from, dtype, count, to->first + to->count);
+		*kept = gnn_neighbor_from(from, dtype, count, to->first + to->count);
 	*kept -= skipped;
 	return skipped;
 }
@@ -365,18 +357,28 @@ static int copy_offsets(struct gnn_feed *f, const struct gnn_work *w, gnn_eid en
 	return rc;
 }
 
-/* The first row in front of `to` whose list begins at or past `edge`, from `row` on. */
-static uint64_t first_row_from(const uint64_t *offset, uint64_t row, uint64_t to, gnn_eid edge)
+/* Copies of the list's first edge that the items before hold. */
+static uint64_t copies_before(const struct gnn_feed *f, const struct gnn_edge_list *l)
 {
-	while (row < to) {
-		uint64_t middle = row + (to - row) / 2;
+	if (f->tail_copies == 0 || l->edge_begin == l->edge_end ||
+		gnn_neighbor_at(l->neighbors, l->dtype, 0) != f->tail)
+		return 0;
+	return f->tail_copies;
+}
 
-		if (offset[middle] < edge)
-			row = middle + 1;
-		else
-			to = middle;
-	}
-	return row;
+/* Of a list that is cut behind `l`: where its last edge leads, and how often so far. */
+static void count_tail(struct gnn_feed *f, const struct gnn_edge_list *l)
+{
+	uint64_t count = l->edge_end - l->edge_begin, i = count, begin;
+
+	f->tail_copies = 0;
+	if (count == 0 || l->offsets[l->row_end] == l->edge_end)
+		return;
+	begin = gnn_max_u64(l->offsets[l->row_end - 1], l->edge_begin) - l->edge_begin;
+	f->tail = gnn_neighbor_at(l->neighbors, l->dtype, count - 1);
+	while (i > begin && gnn_neighbor_at(l->neighbors, l->dtype, i - 1) == f->tail)
+		i--;
+	f->tail_copies = count - i + (i == 0 ? l->copies : 0);
 }
 
 /* The chunk's edges as they lie in the store, an item for each neighbour piece they touch. */
@@ -390,7 +392,8 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct chunk
 	w->list = (struct gnn_edge_list){.first_vertex = w->first_row, .rows = w->rows,
 		.edge_begin = f->edge_cursor, .offsets = w->offsets_, .dtype = dtype,
 		.own = f->o.own_entries, .drop_loops = f->o.drop_loops, .to = f->o.to,
-		.weighted = f->o.weighted, .own_weights = f->o.own_weights};
+		.weighted = f->o.weighted, .own_weights = f->o.own_weights,
+		.sample = f->o.sample};
 	for (;;) {
 		struct gnn_edge_list *l = &w->list;
 		uint32_t item = gnn_dtype_bytes(dtype);
@@ -402,6 +405,7 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct chunk
 			l->neighbors = (const char *)f->edge_piece->data +
 				(l->edge_begin * item - f->edge_piece->first_byte);
 		l->weights = weights_at(f, l->edge_begin);
+		l->copies = copies_before(f, l);
 		f->edge_cursor = l->edge_end;
 		if (f->edge_cursor == f->edge_end) { /* the item takes the piece along */
 			w->neighbors_ = f->edge_piece;
@@ -410,7 +414,8 @@ static int feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct chunk
 			f->weight_piece = NULL;
 		}
 		l->row_end = f->edge_cursor == end ? l->rows :
-			first_row_from(l->offsets, l->row_begin, l->rows, l->edge_end);
+			gnn_row_from(l->offsets, l->row_begin, l->rows, l->edge_end);
+		count_tail(f, l);
 		if (f->edge_cursor == end)
 			break;
 		like = *w;
@@ -486,7 +491,7 @@ static int make_work(struct gnn_feed *f)
 		else
 			GNN_TRY(gnn_program_init(&w->program, f->o.entries,
 				f->o.store->vertices));
-		if (f->o.weighted && !f->o.lists)
+		if (weighs(&f->o) && !f->o.lists)
 			GNN_TRY(gnn_program_weigh(&w->program, f->o.entries));
 		GNN_TRY(gnn_queue_push(f->idle, w));
 	}
@@ -510,6 +515,8 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 			o->entries, o->drop_loops));
 	if (o->weighted && !o->lists)
 		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
+	if (o->sample.fanout != 0 && !o->lists)
+		gnn_grouper_sample(&f->grouper, &o->sample);
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
 	*out = f;

@@ -45,6 +45,7 @@ struct gnn_feed_opts {
 	bool     lists;       /* hand on lists: the backend groups */
 	bool     weighted;    /* edges bring their weights */
 	const float *own_weights; /* (V) of own entries, or NULL: 1 */
+	struct gnn_draw sample;
 	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
 	uint64_t entries;     /* edges and own rows in one item at most */
 	uint64_t read_bytes;  /* on their way from each array, as nearly as pieces allow */

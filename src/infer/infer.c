@@ -73,6 +73,18 @@ out:
 	return rc;
 }
 
+static int open_sampling(struct gnn_run *r)
+{
+	const struct gnn_infer_opts *o = r->o;
+	uint32_t layers = gnn_model_layers(o->model);
+
+	for (uint32_t l = 0; l < layers; l++)
+		r->fanout[l] = gnn_model_conv(o->model, l)->fanout;
+	return gnn_sampling_create(&r->sampling, &(struct gnn_sampling_opts){.store = o->store,
+		.degrees = r->degrees, .fanout = r->fanout, .layers = layers, .seed = o->seed,
+		.backend = o->backend, .threads = o->threads, .verify = o->verify_reads});
+}
+
 /* Buffers for finished rows, and for what the passes hand to the backend. */
 static int reserve_stages(struct gnn_run *r)
 {
@@ -103,7 +115,7 @@ static int reserve_stages(struct gnn_run *r)
 		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){.vertices = s->vertices,
 			.hub_bits = r->degrees->hub_bits_there,
 			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
-			.weighted = weighted,
+			.weighted = weighted || r->sampling != NULL,
 			.entries_max = chunk_rows + r->plan.list_bytes / gnn_dtype_bytes(
 				s->out.neighbors->dtype)}));
 out:
@@ -238,6 +250,7 @@ static int open_run(struct gnn_run *r)
 		gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o, id));
 	GNN_TRY(plan_run(r));
+	GNN_TRY(open_sampling(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(reserve(r));
 	if (r->plan.kind != GNN_PLAN_RESIDENT || (o->save_layers && layers > 1))
@@ -297,7 +310,8 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 
 	GNN_TRY(gnn_layer_run_init(&r->layer, &(struct gnn_layer_run_opts){
 		.backend = r->o->backend, .conv = gnn_model_conv(r->o->model, l),
-		.degrees = r->degrees, .chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
+		.degrees = r->degrees, .sample_there = gnn_sampling_there(r->sampling),
+		.chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
 		.carry_rows = lp->carry_rows, .targets = lp->targets,
 		.rows_max = gnn_max_u64(lp->chunk_rows, r->plan.finish_rows)}));
 	if (!(is_sealing(r) && r->plan.kind == GNN_PLAN_RESIDENT))
@@ -345,7 +359,10 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	lr->written_bytes += gnn_kept_written_bytes(r->messages) + gnn_kept_written_bytes(r->next) +
 		gnn_kept_written_bytes(r->output[l]) + r->copied_bytes;
 	r->copied_bytes = 0;
-	lr->messages = r->layer.messages;
+	lr->messages = gnn_sampling_messages(r->degrees, r->layer.o.conv);
+	/* A backend that groups edges by itself counts those that it drops. */
+	if (r->o->backend->ops->group == NULL && r->plan.kind != GNN_PLAN_TIERED)
+		GNN_TRY(gnn_sampling_agree(r->layer.messages, lr->messages));
 	r->at = (struct gnn_position){.layer = l + 1};
 	if (r->plan.kind == GNN_PLAN_PARTITIONED)
 		GNN_TRY(gnn_run_checkpoint(r, &r->at));
@@ -467,6 +484,7 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 	/* Each vertex is a row of every pass, and is finished once. */
 	r->progress = gnn_progress_begin(what, "rows", (gnn_plan_passes(&r->plan, l, c) + 1) *
 		r->o->store->vertices);
+	GNN_TRY(gnn_sampling_begin(r->sampling, l, c, &lr->read_bytes));
 	GNN_TRY(begin_layer(r, l));
 	GNN_TRY(run_passes(r, l));
 	GNN_TRY(end_layer(r, l));
@@ -524,6 +542,7 @@ static void close_run(struct gnn_run *r, int rc)
 	gnn_score_destroy(r->score);
 	gnn_result_destroy(r->result);
 	gnn_inlists_fini(&r->inlists);
+	gnn_sampling_destroy(r->sampling);
 	gnn_degrees_free(r->degrees);
 }
 

@@ -13,8 +13,9 @@
 #define GNN_INFER_INLIST_H
 
 #include "infer/degrees.h"
+#include "infer/neighbors.h"
 
-enum { GNN_INLIST_EDGES = 1 << 20 }; /* of a part */
+enum { GNN_INLIST_EDGES = 1 << 18 }; /* of a part */
 
 struct gnn_inlist_opts {
 	const struct gnn_store   *store;
@@ -46,8 +47,7 @@ GNN_END_DECLS
 
 static inline gnn_vid gnn_inlist_neighbor(const struct gnn_inlist_part *p, uint64_t i)
 {
-	return p->dtype == GNN_U64 ? ((const uint64_t *)p->neighbors)[i] :
-		((const uint32_t *)p->neighbors)[i];
+	return gnn_neighbor_at(p->neighbors, p->dtype, i);
 }
 
 #endif

@@ -28,6 +28,7 @@ static int fill_factors(struct gnn_backend *b, const struct gnn_conv *c,
 				.degree = (gnn_norm_is_out(norm[k]) ? d->out_there : d->in_there)
 					+ first,
 				.loops = d->loops_there != NULL ? d->loops_there + first : NULL,
+				.fanout = c->sample_degrees ? c->fanout : 0,
 				.weighted = c->weighted_degrees && d->weighted_there != NULL ?
 					d->weighted_there + first : NULL,
 				.rows = rows, .to = vec[k]});
@@ -249,6 +250,7 @@ static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_e
 	if (list.weighted)
 		list.weights = there;
 	list.own_weights = r->o.degrees->loop_weights_there;
+	list.sample = r->o.sample_there;
 	GNN_TRY(b->ops->group(b, &list, out));
 out:
 	return rc;

@@ -36,6 +36,7 @@ struct gnn_layer_run_opts {
 	struct gnn_backend       *backend;
 	const struct gnn_conv    *conv;
 	const struct gnn_degrees *degrees;
+	struct gnn_draw sample_there; /* as the backend reads it */
 	uint64_t chunk_rows;
 	uint64_t state_rows; /* of the largest range, padded to whole panels */
 	uint64_t carry_rows; /* hubs of the range with most, 0: no carry at all */

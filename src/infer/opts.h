@@ -45,13 +45,13 @@ struct gnn_infer_opts {
 	enum gnn_plan_kind   plan;
 	uint32_t             shards;      /* 0: as many as the budgets want */
 	int                  evict;       /* enum gnn_evict_policy, of the tiered plan */
-	uint64_t             seed;
+	uint64_t             seed;        /* of samples, and of evictions at random */
 	uint64_t             hot_store;   /* bytes of its states in memory; 0: what is free */
 	uint64_t             gpu_store;   /* bytes of it for pinned hubs; 0: chosen */
 	uint64_t             graduation_bytes; /* of states that are finished at once; 0: chosen */
 	uint64_t             gpu_memory;  /* device budget; 0: what is free */
 	uint64_t             chunk_bytes; /* a ceiling; at least one panel */
-	uint32_t             threads;     /* of the CPU backend: they have scratch */
+	uint32_t             threads;     /* that draw; of the CPU backend: they have scratch */
 	uint32_t             queue_depth; /* chunks read ahead */
 	bool                 verify_reads;
 	bool                 predict;     /* also /prediction */

@@ -171,6 +171,7 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.first_row = r->at.row;
 	skip_rows(&opts.rows, r->at.row);
 	skip_rows(&opts.own, r->at.row);
+	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(gnn_feed_start(&feed, &opts));
 	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
 		gnn_vid next = work->first_row + work->rows;

@@ -6,25 +6,28 @@
 
 enum {
 	PROBE_ROWS = 512,         /* beside a panel, when the shape of a product is checked */
-	INLIST_BYTES = 32 << 20,  /* while weights are summed */
+	INLIST_BYTES = 10 << 20,  /* while weights are summed, or samples drawn */
 	SLACK_BYTES = 2 << 20,    /* queues, rings, threads' objects, HDF5's own */
 	GROUP_ENTRY_BYTES = 64,   /* what a device takes to group one edge */
 	DEVICE_SLACK_BYTES = 64 << 20, /* weights, fragments */
 };
 
-/* What the degrees that the layers take will hold. */
+/* What the degrees and thresholds that the layers take will hold. */
 static uint64_t degree_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
 	uint64_t bytes = gnn_degrees_bytes(o->store), vector = o->store->vertices * sizeof(float);
-	bool out = false, weighted = false;
+	uint64_t sampling = 2 * vector * (o->store->original_id != NULL ? 2 : 1);
+	bool out = false, weighted = false, sampled = false;
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 
 		out |= gnn_conv_needs_out_degrees(c);
 		weighted |= o->store->out.weights != NULL && c->weighted_degrees;
+		sampled |= c->fanout != 0;
 	}
-	return bytes + (out ? vector : 0) + (weighted ? 2 * vector + INLIST_BYTES : 0);
+	return bytes + (out ? vector : 0) + (weighted ? 2 * vector : 0) +
+		(sampled ? sampling : 0) + (weighted || sampled ? INLIST_BYTES : 0);
 }
 
 void gnn_plan_budgets(struct gnn_plan *p, const struct gnn_infer_opts *o,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+enum { SAMPLE_BLOCK = 64 }; /* edges whose thresholds are asked for ahead of their turn */
 enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
 
 static uint32_t bits_of(uint64_t count)
@@ -93,6 +94,13 @@ out:
 	return rc;
 }
 
+void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s)
+{
+	GNN_ASSERT(g->count == 0 && s->fanout != 0);
+	g->sample = *s;
+	g->source = UINT64_MAX;
+}
+
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row)
 {
 	GNN_ASSERT(g->count < g->capacity && v - g->to.first < g->to.count);
@@ -132,23 +140,57 @@ static inline __attribute__((always_inline)) uint64_t append(struct gnn_grouper 
 	return largest;
 }
 
-int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
-	const float *weights, enum gnn_dtype dtype, uint64_t count)
+static void prefetch_block(const uint64_t *threshold, const void *neighbors, bool wide,
+	uint64_t from, uint64_t to)
 {
-	gnn_vid drop = g->drop_loops ? v - g->to.first : UINT64_MAX;
-	uint64_t largest;
+	for (uint64_t i = from; i < to; i++)
+		__builtin_prefetch(&threshold[neighbor_at(neighbors, wide, i)]);
+}
 
-	GNN_ASSERT(count <= g->capacity - g->count);
-	GNN_ASSERT(count == 0 || (weights != NULL) == (g->weight != NULL));
-	if (dtype == GNN_U32 && weights == NULL)
-		largest = append(g, drop, row, neighbors, NULL, count, false, false);
-	else if (dtype == GNN_U32)
-		largest = append(g, drop, row, neighbors, weights, count, false, true);
-	else if (weights == NULL)
-		largest = append(g, drop, row, neighbors, NULL, count, true, false);
-	else
-		largest = append(g, drop, row, neighbors, weights, count, true, true);
-	if (count == 0 || largest < g->to.count)
+/* As append, of neighbours known to be in the range: those whose sample the edge is in. */
+static void append_sampled(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
+	const float *weights, uint64_t count, bool wide)
+{
+	const struct gnn_draw *s = &g->sample;
+	uint64_t first = gnn_draw_source(s, v, 0), source;
+	gnn_vid drop = g->drop_loops ? v : UINT64_MAX;
+
+	if (v != g->source)
+		g->last = UINT64_MAX;
+	g->source = v;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t u = neighbor_at(neighbors, wide, i);
+
+		if (i % SAMPLE_BLOCK == 0)
+			prefetch_block(s->threshold, neighbors, wide, i,
+				gnn_min_u64(i + SAMPLE_BLOCK, count));
+		g->copy = u == g->last ? g->copy + 1 : 0;
+		g->last = u;
+		source = g->copy == 0 ? first : gnn_draw_source(s, v, g->copy);
+		if (u == drop || !gnn_draw_keeps(s, source, u))
+			continue;
+		g->entry[g->count] = ((u - g->to.first) << g->row_bits) | row;
+		if (weights != NULL)
+			g->weight[g->count] = weights[i];
+		g->count++;
+	}
+}
+
+/* The farthest neighbour from the first vertex of the range. */
+static uint64_t farthest(const struct gnn_grouper *g, const void *neighbors, bool wide,
+	uint64_t count)
+{
+	uint64_t largest = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		largest = gnn_max_u64(largest, neighbor_at(neighbors, wide, i) - g->to.first);
+	return largest;
+}
+
+/* `largest` counts from the first vertex of the range. */
+static int check_neighbors(const struct gnn_grouper *g, gnn_vid v, uint64_t largest)
+{
+	if (largest < g->to.count)
 		return GNN_OK;
 	largest += g->to.first;
 	if (largest >= g->degrees->vertices)
@@ -157,6 +199,34 @@ int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void
 			(unsigned long long)largest, (unsigned long long)g->degrees->vertices);
 	return gnn_err(GNN_EDATA, "topology/out/neighbors: the list of vertex %llu does not ascend "
 		"at %llu", (unsigned long long)v, (unsigned long long)largest);
+}
+
+int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
+	const float *weights, enum gnn_dtype dtype, uint64_t count)
+{
+	gnn_vid drop = g->drop_loops ? v - g->to.first : UINT64_MAX;
+	bool sampled = g->sample.fanout != 0;
+	uint64_t largest;
+	int rc;
+
+	if (count == 0)
+		return GNN_OK;
+	GNN_ASSERT(count <= g->capacity - g->count && (weights != NULL) == (g->weight != NULL));
+	if (sampled)
+		largest = farthest(g, neighbors, dtype == GNN_U64, count);
+	else if (dtype == GNN_U32 && weights == NULL)
+		largest = append(g, drop, row, neighbors, NULL, count, false, false);
+	else if (dtype == GNN_U32)
+		largest = append(g, drop, row, neighbors, weights, count, false, true);
+	else if (weights == NULL)
+		largest = append(g, drop, row, neighbors, NULL, count, true, false);
+	else
+		largest = append(g, drop, row, neighbors, weights, count, true, true);
+	GNN_TRY(check_neighbors(g, v, largest));
+	if (sampled)
+		append_sampled(g, v, row, neighbors, weights, count, dtype == GNN_U64);
+out:
+	return rc;
 }
 
 /* One stable pass over the digit at `shift`, from entry to spare, which change places. */
@@ -201,6 +271,19 @@ static uint64_t carry_of(const struct gnn_grouper *g, gnn_vid v)
 	return row == GNN_NO_CARRY ? row : row - g->to.carry_first;
 }
 
+/* The weights of the edges, times population / sample where samples are scaled. */
+static void weigh_entries(const struct gnn_grouper *g, struct gnn_program *p)
+{
+	for (uint64_t i = 0; i < g->count; i++)
+		p->weight[i] = g->weight != NULL ? g->weight[i] : 1.0f;
+	for (uint64_t k = 0; g->sample.scaled && k < p->batch.group_count; k++) {
+		float scale = gnn_draw_scale(&g->sample, g->to.first + p->vertex[k]);
+
+		for (uint64_t i = p->first[k]; i < p->first[k + 1]; i++)
+			p->weight[i] *= (p->src[i] & GNN_OWN_BIT) != 0 ? 1.0f : scale;
+	}
+}
+
 void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 {
 	uint64_t own = UINT64_C(1) << (g->row_bits - 1), groups = 0, last = UINT64_MAX;
@@ -221,8 +304,8 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 	p->batch = (struct gnn_edge_batch){.group_count = groups, .entry_count = g->count,
 		.vertex = p->vertex, .slot = p->vertex, .carry = p->carry, .first = p->first,
 		.src = p->src, .weight = p->weight};
-	GNN_ASSERT((p->weight != NULL) == (g->weight != NULL));
+	GNN_ASSERT((p->weight != NULL) == (g->weight != NULL || g->sample.scaled));
 	if (p->weight != NULL)
-		memcpy(p->weight, g->weight, g->count * sizeof(*p->weight));
+		weigh_entries(g, p);
 	g->count = 0;
 }

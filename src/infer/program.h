@@ -35,7 +35,10 @@ struct gnn_grouper {
 	uint64_t  count;
 	uint64_t *entry, *spare;
 	const float *own_weights; /* (V) or NULL: 1 */
-	float    *weight, *weight_spare; /* NULL: entries have none */
+	float    *weight, *weight_spare; /* NULL: edges have none */
+	struct gnn_draw sample;
+	gnn_vid   source, last; /* whose edges came last, and where the last of them leads */
+	uint64_t  copy;         /* of that edge */
 };
 
 GNN_BEGIN_DECLS
@@ -53,11 +56,14 @@ void gnn_grouper_fini(struct gnn_grouper *g);
 /* From here on entries have weights; those of own rows are `own_weights` (V), or 1 when NULL. */
 int  gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights);
 
+/* From here on only edges of the sample are taken; where it is scaled programs need weights. */
+void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s);
+
 /* Own row of vertex v of the range, which is row `row` of the chunk. */
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row);
 /*
- * Listed out-edges of v into the range; neighbors are u32 or u64, weights beside them where
- * entries have any.
+ * Listed out-edges of v into the range, in order; neighbors are u32 or u64, weights beside them
+ * where entries have any.
  */
 int  gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void *neighbors,
 	const float *weights, enum gnn_dtype dtype, uint64_t count);

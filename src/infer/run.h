@@ -15,6 +15,7 @@
 #include "infer/jump.h"
 #include "infer/plan.h"
 #include "infer/result.h"
+#include "infer/sampling.h"
 #include "infer/score.h"
 #include "io/folder.h"
 #include "tier/inlists.h"
@@ -25,6 +26,8 @@ struct gnn_run {
 	const struct gnn_infer_opts *o;
 	struct gnn_infer_report     *report;
 	struct gnn_degrees          *degrees;
+	uint64_t                     fanout[GNN_LAYERS_MAX];
+	struct gnn_sampling         *sampling; /* NULL: every in-edge is used */
 	struct gnn_plan              plan;
 	struct gnn_result           *result;
 	struct gnn_score            *score;

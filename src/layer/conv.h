@@ -52,6 +52,9 @@ struct gnn_conv {
 	                                   come from the rows of finish() of all vertices */
 	struct gnn_rowprog jump;        /* h' -> columns [jump_first, ...) of the model's jump */
 	uint32_t           jump_first;
+	uint64_t           fanout;      /* in-edges used of a vertex at most; 0: all */
+	bool               sample_degrees; /* deg counts in-edges used: a mean over the sample */
+	bool               scales_sums; /* in-edges used count population / sample times each */
 	uint32_t           heads;       /* softmax */
 	float              slope;
 	const float       *att;         /* PAIR_SOFTMAX: (heads, channels); o_v is the target row,

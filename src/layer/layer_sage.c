@@ -215,6 +215,7 @@ int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l)
 		true));
 	c->combine = s.means->combine;
 	c->edge_weights = s.edge_weights;
+	c->sample_degrees = s.means->finish != GNN_NORM_NONE;
 	c->finish_vec[0] = s.means->finish;
 	c->own_counts = s.means->own_in_mean;
 	c->own = s.means->own_in_mean ? GNN_OWN_MESSAGE : GNN_OWN_NONE;

@@ -6,7 +6,7 @@
  * Lends    convs, until destroy
  * Thread   one caller; constant once loaded
  * Fails    GNN_ENOENT; GNN_EDATA a damaged file; GNN_ECONFIG not understood, something must be
- *          told (the text lists it), shapes that do not meet
+ *          told (the text lists it), shapes that do not meet; GNN_EUSAGE a fanout that does not fit
  */
 #ifndef GNN_LAYER_MODEL_H
 #define GNN_LAYER_MODEL_H
@@ -31,6 +31,11 @@ const struct gnn_conv *gnn_model_conv  (const struct gnn_model *m, uint32_t laye
 const struct gnn_jump *gnn_model_jump  (const struct gnn_model *m); /* NULL: none */
 /* Columns of what a layer gives to the result: behind the last one, of the whole model. */
 uint32_t               gnn_model_width (const struct gnn_model *m, uint32_t layer);
+/*
+ * In-edges that the layers use of each vertex: "all", a number, or a list of both from the last
+ * layer inwards; GNN_EUSAGE for one of another length. scale: sums count for the whole.
+ */
+int  gnn_model_set_fanout(struct gnn_model *m, const char *text, bool scale);
 /* Prints on stdout how each tensor was understood and each setting's source. */
 int  gnn_model_describe(const struct gnn_model_opts *o, bool json);
 

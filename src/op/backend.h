@@ -117,10 +117,7 @@ void gnn_backend_unmirror(struct gnn_backend *b, const void *there);
 /* What the BLAS of the CPU backend calls itself: version and the kernel it chose. */
 const char *gnn_backend_blas(void);
 
-/*
- * Checks that the bits of a dense row depend neither on its place in a panel nor on the thread,
- * for one shape (dim_in, dim_out); backends that find a dependence use an own kernel for it.
- */
+/* Whether bits of a dense row depend on place in a panel or thread: if so an own kernel is used. */
 int  gnn_backend_check_dense(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
 
 GNN_END_DECLS

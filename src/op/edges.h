@@ -11,6 +11,7 @@
 #define GNN_OP_EDGES_H
 
 #include "base/err.h"
+#include "op/draw.h"
 
 #define GNN_NO_CARRY UINT64_MAX
 #define GNN_OWN_BIT  UINT32_C(0x80000000)
@@ -55,6 +56,8 @@ struct gnn_edge_list {
 	enum gnn_dtype  dtype;
 	bool            own, drop_loops, weighted;
 	const float    *own_weights; /* (V) of own entries when weighted; NULL: 1 */
+	struct gnn_draw sample;
+	uint64_t        copies; /* of the first neighbour in its list in front of edge_begin */
 	struct gnn_range to;
 };
 
@@ -64,7 +67,7 @@ struct gnn_graph_info {
 	const uint64_t *hub_bits; /* (vertices / 64 + 1) backend buffers; infer/degrees.h */
 	const uint64_t *hub_rank;
 	uint64_t        chunk_rows_max, entries_max;
-	bool            weighted;  /* some lists will be */
+	bool            weighted;  /* some lists will be, or their samples scaled */
 };
 
 #endif

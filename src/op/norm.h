@@ -63,6 +63,7 @@ struct gnn_factors_args {
 	bool            drop_loops, own_counts;
 	const uint32_t *degree; /* (rows) listed in-degrees, or out-degrees where the norm is OUT */
 	const uint32_t *loops;  /* (rows) listed self-loops, or NULL: none */
+	uint64_t        fanout; /* degree counted at most, loops and own row apart; 0: no limit */
 	const float    *weighted; /* (rows) deg itself, or NULL: by the counts above */
 	uint64_t        rows;
 	float          *to;     /* (rows) */
@@ -71,13 +72,15 @@ struct gnn_factors_args {
 /* deg of row i. */
 GNN_HOST_DEVICE static inline double gnn_factors_deg(const struct gnn_factors_args *a, uint64_t i)
 {
-	uint64_t deg = a->degree[i] + (uint64_t)a->own_counts;
+	uint64_t deg = a->degree[i];
 
 	if (a->weighted != NULL)
 		return (double)a->weighted[i];
 	if (a->drop_loops && a->loops != NULL)
 		deg -= a->loops[i];
-	return (double)deg;
+	if (a->fanout != 0 && deg > a->fanout)
+		deg = a->fanout;
+	return (double)(deg + (uint64_t)a->own_counts);
 }
 
 #endif

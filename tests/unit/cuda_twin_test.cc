@@ -235,6 +235,7 @@ struct Chunk {
 	std::vector<uint32_t> narrow, in, loops;
 	std::vector<uint64_t> hub_bits, hub_rank;
 	Floats weights, own_weights; // of the edges, and of the own rows of all vertices
+	std::vector<uint64_t> threshold, original; // of all vertices, for samples
 	struct gnn_degrees degrees = {};
 
 	explicit Chunk(uint64_t seed)
@@ -264,6 +265,12 @@ struct Chunk {
 		}
 		weights = random_floats(wide.size(), seed + 1);
 		own_weights = random_floats(vertices, seed + 2);
+		in.assign(vertices, 40);
+		for (uint64_t v = 0; v < vertices; v++) {
+			threshold.push_back(v % 5 == 0 ? UINT64_MAX : random());
+			original.push_back(vertices - 1 - v);
+			loops.push_back(static_cast<uint32_t>(v % 4));
+		}
 		degrees.vertices = vertices;
 		degrees.hub_bits = hub_bits.data();
 		degrees.hub_rank = hub_rank.data();
@@ -276,7 +283,7 @@ struct Absorbed {
 
 // How the edges of a chunk become entries.
 struct Grouping {
-	bool own, drop, weighted;
+	bool own, drop, weighted, sampled = false;
 };
 
 struct CudaAggregate : CudaTwin {
@@ -291,6 +298,27 @@ float empty_state(enum gnn_combine combine)
 {
 	return gnn_combine_is_sum(combine) ? 0.0f : combine == GNN_COMBINE_MIN ? INFINITY
 		: -INFINITY;
+}
+
+// What a sampled layer would be told, arrays on the host.
+struct gnn_draw sample_of(const Chunk &c)
+{
+	return {7, 12345, 32, true, c.threshold.data(), c.original.data(), c.in.data(),
+		c.loops.data()};
+}
+
+// Copies of the first neighbour at edge i of the chunk in front of it, in its list.
+uint64_t copies_before(const Chunk &c, uint64_t i)
+{
+	const uint64_t row = static_cast<uint64_t>(
+		std::upper_bound(c.offsets.begin(), c.offsets.end(), i + 1000) -
+		c.offsets.begin() - 1);
+	uint64_t copies = 0;
+
+	while (i < c.wide.size() && i - copies > c.offsets[row] - 1000 &&
+		c.wide[i - copies - 1] == c.wide[i])
+		copies++;
+	return copies;
 }
 
 Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grouping &how)
@@ -308,6 +336,15 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grou
 	if (how.weighted) {
 		EXPECT_EQ(gnn_grouper_weigh(&g, c.own_weights.data()), GNN_OK);
 		EXPECT_EQ(gnn_program_weigh(&p, room), GNN_OK);
+	}
+	if (how.sampled) {
+		struct gnn_draw s = sample_of(c);
+
+		s.scaled = a.combine == GNN_COMBINE_SUM;
+		gnn_grouper_sample(&g, &s);
+		if (s.scaled && !how.weighted) {
+			EXPECT_EQ(gnn_program_weigh(&p, room), GNN_OK);
+		}
 	}
 	for (uint64_t r = 0; r < c.rows; r++) {
 		const uint64_t at = c.offsets[r] - 1000;
@@ -337,7 +374,7 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 	const uint64_t states = c.vertices * a.state_pitch;
 	const uint64_t carries = c.degrees.hub_count * a.state_pitch, block_rows = c.rows;
 	const struct gnn_graph_info info = {c.vertices, there(c.hub_bits), there(c.hub_rank),
-		c.rows, c.wide.size() + c.rows, how.weighted};
+		c.rows, c.wide.size() + c.rows, how.weighted || how.sampled};
 	struct gnn_edge_list l;
 	uint64_t row = 0;
 
@@ -365,6 +402,14 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 	l.own_weights = there(c.own_weights);
 	l.to.count = c.vertices;
 	const float *weights = there(c.weights);
+	if (how.sampled) {
+		l.sample = sample_of(c);
+		l.sample.scaled = a.combine == GNN_COMBINE_SUM;
+		l.sample.threshold = there(c.threshold);
+		l.sample.original = there(c.original);
+		l.sample.in = there(c.in);
+		l.sample.loops = there(c.loops);
+	}
 	const char *edges = wide ? reinterpret_cast<char *>(there(c.wide))
 		: reinterpret_cast<char *>(there(c.narrow));
 	for (uint64_t k = 0; k < cuts; k++) {
@@ -372,6 +417,7 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 		l.edge_end = 1000 + c.wide.size() * (k + 1) / cuts;
 		l.neighbors = edges + (l.edge_begin - 1000) * gnn_dtype_bytes(l.dtype);
 		l.weights = weights + (l.edge_begin - 1000);
+		l.copies = copies_before(c, l.edge_begin - 1000);
 		l.row_begin = row;
 		while (row < c.rows && (c.offsets[row] < l.edge_end || k + 1 == cuts))
 			row++;
@@ -393,7 +439,9 @@ TEST_F(CudaAggregate, EveryCombinationAgrees)
 		for (uint32_t width : {1u, 4u, 31u, 32u, 33u, 128u, 172u, 256u, 600u})
 			for (const Grouping &how : {Grouping{false, false, false},
 				     Grouping{true, true, false}, Grouping{true, true, true},
-				     Grouping{false, false, true}}) {
+				     Grouping{false, false, true},
+				     Grouping{true, true, true, true},
+				     Grouping{false, false, false, true}}) {
 				const bool softmax = gnn_combine_is_softmax(combine);
 				const bool pair = gnn_combine_is_pair(combine);
 				if ((softmax || pair) && how.weighted)
@@ -516,7 +564,8 @@ TEST_F(CudaTwin, FactorsAreEqual)
 			const bool own = k % 2 == 1, weighted = k / 2 == 1;
 			Floats want(in.size());
 			struct gnn_factors_args a = {norm, true, own, in.data(), loops.data(),
-				weighted ? sums.data() : nullptr, in.size(), want.data()};
+				k % 3 == 0 ? 0u : 2u, weighted ? sums.data() : nullptr,
+				in.size(), want.data()};
 
 			ASSERT_EQ(cpu->ops->factors(cpu, &a), GNN_OK);
 			a.degree = there(in);
