@@ -478,7 +478,7 @@ TEST_F(CudaAggregate, EveryCombinationAgrees)
 				SCOPED_TRACE(testing::Message() << combine << " width " << width);
 				const Absorbed want = on_cpu(c, a, how);
 				const Absorbed got = on_cuda(c, a, how, 1, false);
-				/* A score of pairs is a sum as long as the row; exp takes its rounding. */
+				// A score of pairs is a long sum; exp takes its rounding.
 				const double near = pair ? 1e-5 + 1e-7 * width : 1e-5;
 				expect_near(got.state, want.state, near);
 				const Absorbed cut = on_cuda(c, a, how, 5, true);
