@@ -16,11 +16,12 @@ struct gnn_folder {
 	int fd; /* of the folder, which carries the lock */
 };
 
-static int make(const char *path)
+static int make(const char *path, bool *made)
 {
 	struct stat st;
 
-	if (mkdir(path, 0700) == 0)
+	*made = mkdir(path, 0700) == 0;
+	if (*made)
 		return GNN_OK;
 	if (errno != EEXIST)
 		return gnn_sys_open_failed(GNN_ECREAT, errno, path);
@@ -37,6 +38,7 @@ static int make(const char *path)
 int gnn_folder_open(struct gnn_folder **out, const char *path)
 {
 	struct gnn_folder *f = NULL;
+	bool made;
 	int rc;
 
 	*out = NULL;
@@ -47,10 +49,12 @@ int gnn_folder_open(struct gnn_folder **out, const char *path)
 		rc = GNN_EOS;
 		goto out;
 	}
-	GNN_TRY(make(path));
+	GNN_TRY(make(path, &made));
 	f->fd = gnn_sys_open(path, O_RDONLY | O_DIRECTORY);
 	if (f->fd < 0) {
 		rc = gnn_sys_open_failed(GNN_ECREAT, -f->fd, path);
+		if (made)
+			(void)rmdir(path);
 		goto out;
 	}
 	if (flock(f->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)

@@ -299,8 +299,9 @@ static void describe(const struct gnn_run *r, struct gnn_manifest *m,
 		m->shards[l] = r->plan.layer[l].shards;
 		m->messages[l] = r->report->layer[l].messages;
 	}
+	/* In front of a layer the messages in memory are still those of the layer before. */
 	if (at->layer < m->layer_count)
-		m->messages[at->layer] = r->layer.messages;
+		m->messages[at->layer] = at->pass > 0 || at->row > 0 ? r->layer.messages : 0;
 	m->position = *at;
 }
 
