@@ -463,5 +463,7 @@ const struct gnn_edgeblock *gnn_edgepool_block(const struct gnn_edgepool *p, uin
 
 const struct gnn_bucket_layout *gnn_edgepool_layout(const struct gnn_edgepool *p)
 {
-	return &p->block[0].layout;
+	static const struct gnn_bucket_layout none; /* of a graph without edges */
+
+	return p->blocks > 0 ? &p->block[0].layout : &none;
 }
