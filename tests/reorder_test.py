@@ -440,7 +440,10 @@ class Reorder(unittest.TestCase):
         for options in (), ('--plan', 'partitioned', '--shards', '3'):
             said = json.loads(run('infer', self.path('o.h5'), '--out', self.path('got.h5'),
                                   *infer, '--json', '--host-memory', '64M', *options))
-            self.assertLess(said['peak_host_bytes'], (64 << 20) + (32 << 20))
+            with open(sys.argv[1], 'rb') as f:
+                sanitized = b'__asan_init' in f.read()  # whose memory is not ours
+            if not sanitized:
+                self.assertLess(said['peak_host_bytes'], (64 << 20) + (32 << 20))
             got = arrays(self.path('got.h5'))
             self.assertTrue((got['external_id'] == want['external_id']).all())
             self.assertTrue(np.allclose(got['embeddings'], want['embeddings'], rtol=1e-5,
