@@ -138,20 +138,28 @@ static double combine_f64(enum gnn_reduce how, double a, double b)
 	return (how == GNN_REDUCE_MIN) == (b < a) ? b : a;
 }
 
+/* (size, bytes): what every rank has, by rank. */
+static int gather_all(struct gnn_comm *c, const void *mine, uint64_t bytes, void **all)
+{
+	int rc;
+
+	GNN_TRY(gnn_mem_new(all, c->size, bytes, GNN_MEM_MISC));
+	GNN_TRY(gnn_comm_gather(c, mine, bytes, *all));
+out:
+	return rc;
+}
+
 int gnn_comm_reduce_u64(struct gnn_comm *c, enum gnn_reduce how, uint64_t *value, uint32_t count)
 {
-	uint64_t *all = NULL;
+	void *all = NULL;
 	int rc = GNN_OK;
 
 	if (gnn_comm_size(c) == 1)
 		return GNN_OK;
-	GNN_NEW_ARRAY(all, (uint64_t)c->size * count, GNN_MEM_MISC);
-	GNN_TRY(gnn_comm_gather(c, value, count * sizeof(*value), all));
-	for (uint32_t i = 0; i < count; i++) {
-		value[i] = all[i];
-		for (uint32_t r = 1; r < c->size; r++)
-			value[i] = combine_u64(how, value[i], all[(uint64_t)r * count + i]);
-	}
+	GNN_TRY(gather_all(c, value, count * sizeof(*value), &all));
+	memcpy(value, all, count * sizeof(*value));
+	for (uint64_t k = count; k < (uint64_t)c->size * count; k++)
+		value[k % count] = combine_u64(how, value[k % count], ((uint64_t *)all)[k]);
 out:
 	gnn_comm_keep(c, all);
 	return rc;
@@ -159,18 +167,15 @@ out:
 
 int gnn_comm_reduce_f64(struct gnn_comm *c, enum gnn_reduce how, double *value, uint32_t count)
 {
-	double *all = NULL;
+	void *all = NULL;
 	int rc = GNN_OK;
 
 	if (gnn_comm_size(c) == 1)
 		return GNN_OK;
-	GNN_NEW_ARRAY(all, (uint64_t)c->size * count, GNN_MEM_MISC);
-	GNN_TRY(gnn_comm_gather(c, value, count * sizeof(*value), all));
-	for (uint32_t i = 0; i < count; i++) {
-		value[i] = all[i];
-		for (uint32_t r = 1; r < c->size; r++)
-			value[i] = combine_f64(how, value[i], all[(uint64_t)r * count + i]);
-	}
+	GNN_TRY(gather_all(c, value, count * sizeof(*value), &all));
+	memcpy(value, all, count * sizeof(*value));
+	for (uint64_t k = count; k < (uint64_t)c->size * count; k++)
+		value[k % count] = combine_f64(how, value[k % count], ((double *)all)[k]);
 out:
 	gnn_comm_keep(c, all);
 	return rc;

@@ -47,6 +47,7 @@ struct comm_mpi {
 	/* Of the thread alone: */
 	MPI_Comm                 world, control;
 	struct gnn_watch         watch;
+	struct verdict          *verdicts; /* (size), for the end, which must not fail */
 	struct gnn_comm_request *active;
 	uint32_t                 idle; /* questions in a row that found nothing */
 };
@@ -88,6 +89,7 @@ static void start_collective(struct comm_mpi *m, struct gnn_comm_request *r, MPI
 {
 	int bytes = (int)r->bytes;
 
+	GNN_ASSERT(r->bytes <= PIECE_BYTES / m->base.size);
 	if (r->kind == GNN_COMM_GATHER)
 		MPI_Iallgather(r->from, bytes, MPI_BYTE, r->to, bytes, MPI_BYTE, m->world, piece);
 	else if (r->kind == GNN_COMM_BROADCAST)
@@ -240,6 +242,7 @@ static int introduce(struct comm_mpi *m)
 	me.local_size = (uint32_t)local_size;
 	GNN_NEW_ARRAY(m->base.ranks, size, GNN_MEM_MISC);
 	MPI_Allgather(&me, sizeof(me), MPI_BYTE, m->base.ranks, sizeof(me), MPI_BYTE, m->world);
+	GNN_NEW_ARRAY(m->verdicts, size, GNN_MEM_MISC);
 	GNN_TRY(gnn_watch_init(&m->watch, m->control,
 		(uint64_t)m->opts.peer_timeout_s * 1000000000u, m->base.ranks));
 out:
@@ -274,14 +277,15 @@ static void abandon(struct comm_mpi *m)
 }
 
 /* What each rank tells, once all are here. */
-static void gather_verdicts(struct comm_mpi *m, struct verdict *all)
+static void gather_verdicts(struct comm_mpi *m)
 {
 	struct verdict own = {m->watch.own.status, m->watch.own.rank};
 	uint64_t deadline = 0;
 	MPI_Request r;
 	int done = 0;
 
-	MPI_Iallgather(&own, sizeof(own), MPI_BYTE, all, sizeof(own), MPI_BYTE, m->control, &r);
+	MPI_Iallgather(&own, sizeof(own), MPI_BYTE, m->verdicts, sizeof(own), MPI_BYTE,
+		m->control, &r);
 	while (!done) {
 		exchange_news(m);
 		MPI_Test(&r, &done, MPI_STATUS_IGNORE);
@@ -294,8 +298,9 @@ static void gather_verdicts(struct comm_mpi *m, struct verdict *all)
 }
 
 /* The failure of the lowest rank is that of the job; its notice is here or on the way. */
-static int judge(struct comm_mpi *m, const struct verdict *all)
+static int judge(struct comm_mpi *m)
 {
+	const struct verdict *all = m->verdicts;
 	uint32_t lowest = UINT32_MAX;
 
 	for (uint32_t r = 0; r < m->base.size; r++)
@@ -310,19 +315,15 @@ static int judge(struct comm_mpi *m, const struct verdict *all)
 
 static int leave(struct comm_mpi *m)
 {
-	struct verdict *all = NULL;
 	int rc;
 
 	exchange_news(m); /* what was told last */
-	GNN_NEW_ARRAY(all, m->base.size, GNN_MEM_MISC);
-	gather_verdicts(m, all);
-	rc = judge(m, all);
+	gather_verdicts(m);
+	rc = judge(m);
 	/* A launcher ends all ranks as soon as one leaves with a failure: that is said before. */
 	if (rc < 0 && m->base.rank == 0 && !is_accused(m))
 		gnn_log_failure(gnn_err_text());
-	gather_verdicts(m, all);
-out:
-	gnn_mem_free(all);
+	gather_verdicts(m);
 	gnn_watch_fini(&m->watch);
 	MPI_Finalize();
 	return rc;
@@ -331,8 +332,13 @@ out:
 static int speak_mpi(void *arg)
 {
 	struct comm_mpi *m = arg;
-	int rc = introduce(m);
+	int rc = introduce(m), others;
 
+	/* The others wait for this rank already, and it cannot tell them. */
+	if (rc < 0 && MPI_Initialized(&others) == MPI_SUCCESS && others) {
+		gnn_log_failure(gnn_err_text());
+		MPI_Abort(MPI_COMM_WORLD, -rc);
+	}
 	pthread_mutex_lock(&m->lock);
 	m->started = true;
 	pthread_cond_broadcast(&m->finished);
@@ -432,6 +438,7 @@ static void free_comm(struct comm_mpi *m)
 		gnn_mem_free(m->base.kept[i]);
 	gnn_mem_free(m->base.kept);
 	gnn_mem_free(m->base.ranks);
+	gnn_mem_free(m->verdicts);
 	pthread_cond_destroy(&m->posted);
 	pthread_cond_destroy(&m->finished);
 	pthread_mutex_destroy(&m->lock);

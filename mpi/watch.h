@@ -5,7 +5,7 @@
  * Owns     its requests
  * Lends    nothing
  * Thread   the one that speaks MPI
- * Fails    never: a failure of MPI itself becomes a notice
+ * Fails    GNN_EOS memory at init; MPI's own failures end the job, by its default handler
  */
 #ifndef GNN_MPI_WATCH_H
 #define GNN_MPI_WATCH_H
