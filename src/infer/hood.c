@@ -55,8 +55,8 @@ static int number_of(struct gnn_hood *b, struct gnn_hood_maker *m, gnn_vid v, ui
 	int rc = GNN_OK;
 
 	if (m->number[v] == 0) {
-		if (b->count == UINT32_MAX - 1)
-			return gnn_err(GNN_EOS, "a block has over 2^32 - 2 vertices");
+		if (b->count == GNN_OWN_BIT)
+			return gnn_err(GNN_EOS, "a neighbourhood has over 2^31 vertices");
 		rc = grow(&block, &b->id_room, b->count + 1, sizeof(*b->id), GNN_MEM_TOPOLOGY);
 		b->id = block;
 		if (rc < 0)
@@ -175,7 +175,7 @@ int gnn_hood_make(struct gnn_hood *b, struct gnn_hood_maker *m, const struct gnn
 	uint32_t number;
 	int rc;
 
-	GNN_ASSERT(dst_count <= UINT32_MAX / 2);
+	GNN_ASSERT(dst_count <= GNN_OWN_BIT);
 	b->count = 0;
 	b->dst_count = dst_count;
 	GNN_TRY(count_entries(m, dst, dst_count, &entries));

@@ -162,7 +162,7 @@ static void list_sampled(const struct hop *h, gnn_vid v, gnn_vid *to, uint64_t c
 		for (uint64_t p = 0; p < n; p++)
 			to[p] = source_at(s, v, p, lo, loops);
 	} else if (s->o.sampling == GNN_SAMPLE_UNIFORM) {
-		gnn_draw(to, count, n, gnn_rng_u64(s->o.seed, h->stream, v));
+		gnn_draw_distinct(to, count, n, gnn_rng_u64(s->o.seed, h->stream, v));
 		sort_positions(to, count);
 		for (uint64_t i = 0; i < count; i++)
 			to[i] = source_at(s, v, to[i], lo, loops);

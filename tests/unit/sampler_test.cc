@@ -257,7 +257,7 @@ TEST(Draw, EverySetIsAsLikely)
 				sets = sets * (n - i) / (i + 1);
 			for (uint64_t t = 0; t < 40000; t++) {
 				uint64_t set = 0;
-				gnn_draw(at, k, n, gnn_rng_u64(1, gnn_draw_stream(t, k), n));
+				gnn_draw_distinct(at, k, n, gnn_rng_u64(1, gnn_draw_stream(t, k), n));
 				for (uint32_t i = 0; i < k; i++)
 					set |= UINT64_C(1) << at[i];
 				ASSERT_EQ(__builtin_popcountll(set), (int)k);
@@ -274,7 +274,7 @@ TEST(Draw, PairsOfLongListsAreEven)
 		uint64_t at[10];
 
 		for (uint64_t t = 0; t < 100000; t++) {
-			gnn_draw(at, 10, n, gnn_rng_u64(2, gnn_draw_stream(t, 0), n));
+			gnn_draw_distinct(at, 10, n, gnn_rng_u64(2, gnn_draw_stream(t, 0), n));
 			std::set<uint64_t> distinct(at, at + 10);
 			ASSERT_EQ(distinct.size(), 10u);
 			ASSERT_LT(*distinct.rbegin(), n);
@@ -288,7 +288,7 @@ TEST(Draw, HoldsBeyond32Bits)
 {
 	std::vector<uint64_t> at(1000);
 
-	gnn_draw(at.data(), at.size(), (UINT64_C(1) << 40) + 3, 5);
+	gnn_draw_distinct(at.data(), at.size(), (UINT64_C(1) << 40) + 3, 5);
 	std::set<uint64_t> distinct(at.begin(), at.end());
 	EXPECT_EQ(distinct.size(), at.size());
 	EXPECT_LT(*distinct.rbegin(), (UINT64_C(1) << 40) + 3);
