@@ -75,7 +75,8 @@ GNN_HOST_DEVICE static inline void gnn_draw_large(uint64_t *to, uint64_t k, uint
 }
 
 /* k positions, k < n < 2^63, in any order. */
-GNN_HOST_DEVICE static inline void gnn_draw_distinct(uint64_t *to, uint64_t k, uint64_t n, uint64_t key)
+GNN_HOST_DEVICE static inline void gnn_draw_distinct(uint64_t *to, uint64_t k,
+	uint64_t n, uint64_t key)
 {
 	if (n <= GNN_DRAW_SMALL)
 		gnn_draw_small(to, (uint32_t)k, (uint32_t)n, key);

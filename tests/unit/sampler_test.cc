@@ -257,7 +257,8 @@ TEST(Draw, EverySetIsAsLikely)
 				sets = sets * (n - i) / (i + 1);
 			for (uint64_t t = 0; t < 40000; t++) {
 				uint64_t set = 0;
-				gnn_draw_distinct(at, k, n, gnn_rng_u64(1, gnn_draw_stream(t, k), n));
+				gnn_draw_distinct(at, k, n,
+					gnn_rng_u64(1, gnn_draw_stream(t, k), n));
 				for (uint32_t i = 0; i < k; i++)
 					set |= UINT64_C(1) << at[i];
 				ASSERT_EQ(__builtin_popcountll(set), (int)k);
