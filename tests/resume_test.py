@@ -82,7 +82,7 @@ class Resume(unittest.TestCase):
                     self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertEqual([p for p in points if hit[p] == 0], [])
 
-    def stop(self, arch, options, number, read):
+    def stop(self, arch, options, number, read, code=75):
         """Stops the run by a signal while its `read`-th read is slow; whether it was in time."""
         p = subprocess.Popen([PROGRAM, *map(str, self.command(arch, *options, '--faults',
                               f'read:slow@{read}-{read + 12}'))], stderr=subprocess.PIPE,
@@ -94,8 +94,8 @@ class Resume(unittest.TestCase):
         except ProcessLookupError:
             pass
         text = p.communicate(timeout=60)[1]
-        self.assertIn(p.returncode, (75, 0, -number), text)
-        return p.returncode == 75
+        self.assertIn(p.returncode, (code, 0, -number), text)
+        return p.returncode == code
 
     @staticmethod
     def is_busy(pid):
@@ -120,6 +120,14 @@ class Resume(unittest.TestCase):
                             self.assertEqual(os.stat(self.scratch).st_mode & 0o777, 0o700)
                         self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertGreater(stopped, 4)
+
+    def test_a_stopped_tiered_run_has_no_checkpoint_and_says_so(self):
+        stopped = 0
+        for arch in ARCHES:
+            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--io', 'pread')
+            with self.subTest(arch=arch):
+                stopped += self.stop(arch, options, signal.SIGTERM, 12, code=71)
+        self.assertGreater(stopped, 0)
 
     def killed(self, arch, options, point='infer.manifest_written@2'):
         p = start(*self.command(arch, *options, '--faults', f'crash:{point}'))

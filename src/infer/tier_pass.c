@@ -162,8 +162,8 @@ static int run_items(struct stream *s)
 			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
 		GNN_TRY(run_item(s, item));
 		if (next != NULL && gnn_stop_wanted())
-			return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u; the tiered "
-				"plan seals nothing before its end and begins anew",
+			return gnn_err(GNN_EOS, "stopped by a signal in layer %u, and nothing is "
+				"kept: the tiered plan has no checkpoint, --plan partitioned has",
 				s->layer + 1);
 	}
 	GNN_TRY(gnn_tiered_flush(s->run, s->layer));

@@ -231,7 +231,8 @@ static int grow_ids(struct gnn_sample *to, uint64_t count)
 	rc = gnn_room_take(&next, count, sizeof(gnn_vid));
 	if (rc < 0)
 		return rc;
-	memcpy(next.data, to->id, to->id_count * sizeof(gnn_vid));
+	if (to->id_count > 0)
+		memcpy(next.data, to->id, to->id_count * sizeof(gnn_vid));
 	gnn_room_fini(&to->room);
 	to->room = next;
 	to->id = next.data;
