@@ -207,8 +207,8 @@ class Sampling(unittest.TestCase):
         run('import', self.path('edges.npy'), self.path('g.h5'), '--features',
             self.path('feat.npy'), *options)
 
-    def infer(self, *options):
-        out = run('infer', self.path('g.h5'), '--model', self.path('m.safetensors'), '--out',
+    def infer(self, *options, store='g.h5'):
+        out = run('infer', self.path(store), '--model', self.path('m.safetensors'), '--out',
                   self.path('e.h5'), '--json', *options)
         with h5py.File(self.path('e.h5')) as f:
             return f['embeddings'][:], json.loads(out)
@@ -283,6 +283,34 @@ class Sampling(unittest.TestCase):
                             ['--plan', 'partitioned', '--shards', '3']):
                 again, _ = self.infer('--fanout', '4,6', *options)
                 self.assertEqual(first.tobytes(), again.tobytes(), f'{arch} {options}')
+
+    def test_equal_bits_of_the_tiered_plan(self):
+        x = np.random.default_rng(5).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x, graph(self.V, self.E, 6))
+        tiered = ('--plan', 'tiered', '--chunk-bytes', '1', '--hot-store')
+        for i, arch in enumerate(ARCHS):
+            Model(arch, (33, 20, 9), 4).write(self.path('m.safetensors'))
+            fanout = ('--fanout', ('4,6', '5,all', 'all,3')[i % 3])
+            first, told = self.infer(*fanout)
+            for j, policy in enumerate(('belady', 'pending', 'lru', 'fifo', 'random')):
+                with self.subTest(arch=arch, policy=policy):
+                    again, report = self.infer(
+                        *fanout, *tiered, ('20K', 'min')[(i + j) % 2], '--evict', policy)
+                    self.assertEqual(first.tobytes(), again.tobytes())
+                    self.assertGreater(report['layers'][0]['evictions'], 0)
+                    self.assertEqual([l['messages'] for l in report['layers']],
+                                     [l['messages'] for l in told['layers']])
+
+    def test_the_tiered_plan_samples_reordered_stores(self):
+        x = np.random.default_rng(5).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x, graph(self.V, self.E, 6))
+        run('reorder', self.path('g.h5'), self.path('o.h5'), '--order', 'random')
+        for arch in ('gcn', 'sage', 'gat'):
+            Model(arch, (33, 20, 9), 4).write(self.path('m.safetensors'))
+            first, _ = self.infer('--fanout', '4,6', store='o.h5')
+            again, _ = self.infer('--fanout', '4,6', '--plan', 'tiered', '--chunk-bytes', '1',
+                                  '--hot-store', '20K', store='o.h5')
+            self.assertEqual(first.tobytes(), again.tobytes(), arch)
 
     def test_in_lists_are_read_once_a_layer_and_features_once(self):
         x = np.random.default_rng(5).normal(size=(self.V, 33)).astype(np.float32)

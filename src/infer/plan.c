@@ -128,7 +128,7 @@ struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t laye
 	const struct gnn_layer_plan *lp = &p->layer[layer];
 
 	return (struct gnn_control_opts){.vertices = d->vertices, .in = d->in, .loops = d->loops,
-		.drop_loops = c->drop_loops,
+		.drop_loops = c->drop_loops, .fanout = c->fanout,
 		.carry = c->combine != GNN_COMBINE_MAX && d->hub_count > 0,
 		.strip_own = c->own == GNN_OWN_NONE, .keep_own = c->keep.dim_out > 0,
 		.epoch_rows = lp->chunk_rows, .top_slots = lp->top_slots,

@@ -27,9 +27,6 @@ int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 
-		if (c->fanout > 0)
-			return gnn_err(GNN_ECONFIG, "--plan tiered takes every in-edge; with "
-				"--fanout give --plan resident or partitioned");
 		if (c->after.count > 0)
 			return gnn_err(GNN_ECONFIG, "--plan tiered: the norm behind layer %u is "
 				"over all vertices, which takes their states at once", l + 1);

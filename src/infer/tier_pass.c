@@ -237,6 +237,7 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.to = pass->to;
 	opts.own_entries = true;
 	opts.lists = false;
+	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(start(&s, &opts));
 	GNN_TRY(run_items(&s));
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(s.feed);

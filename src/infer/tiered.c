@@ -36,9 +36,19 @@ int gnn_tiered_prepare(struct gnn_run *r)
 static int open_control(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_control_opts o = gnn_plan_control(&r->plan, l, r->o, r->degrees);
+	int rc = GNN_OK;
 
 	o.inlists = &r->inlists;
-	return gnn_control_create(&r->tiered->control, &o);
+	if (gnn_evict_ops_of(o.policy)->next_use) {
+		struct gnn_draw draw = gnn_sampling_here(r->sampling);
+		uint64_t before = r->inlists.read_bytes;
+
+		GNN_TRY(gnn_inlists_draw(&r->inlists, r->o->store, &draw));
+		r->report->layer[l].read_bytes += r->inlists.read_bytes - before;
+	}
+	GNN_TRY(gnn_control_create(&r->tiered->control, &o));
+out:
+	return rc;
 }
 
 static int open_tier(struct gnn_run *r, uint32_t l)

@@ -24,6 +24,7 @@ struct gnn_control_opts {
 	const uint32_t *in;            /* (V) listed in-degrees */
 	const uint32_t *loops;         /* (V) listed self-loops, or NULL: none */
 	bool     drop_loops;           /* they are no messages */
+	uint64_t fanout;               /* messages of a vertex at most; 0: all */
 	bool     carry;                /* from in-degree GNN_HUB_DEGREE on: two slots */
 	bool     strip_own;            /* own entries are events only: left out of the batches */
 	bool     keep_own;             /* own rows are listed: GNN_MOVE_OWN */

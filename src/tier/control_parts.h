@@ -59,8 +59,9 @@ struct gnn_control {
 static inline uint64_t gnn_control_messages(const struct gnn_control *c, gnn_vid v)
 {
 	uint64_t loops = c->o.drop_loops && c->o.loops != NULL ? c->o.loops[v] : 0;
+	uint64_t edges = c->o.in[v] - loops;
 
-	return c->o.in[v] - loops;
+	return c->o.fanout != 0 ? gnn_min_u64(edges, c->o.fanout) : edges;
 }
 
 static inline uint32_t gnn_control_rows(const struct gnn_control *c, gnn_vid v)

@@ -10,7 +10,7 @@ enum { LOOK_AHEAD = 16 }; /* groups whose states are asked for before their turn
 static gnn_vid next_source(const struct gnn_control *c, gnn_vid v)
 {
 	uint64_t loops = c->o.drop_loops && c->o.loops != NULL ? c->o.loops[v] : 0;
-	uint64_t received = c->o.in[v] - loops - c->state[v].left;
+	uint64_t received = gnn_control_messages(c, v) - c->state[v].left;
 
 	return gnn_inlists_next(c->o.inlists, v, received, loops);
 }

@@ -8,24 +8,29 @@
  * Fails    GNN_EOS memory; GNN_EDATA, GNN_EIO of the store
  *
  * Messages come in source order, and an in-list ascends: the next source of a vertex that had n
- * messages stands at n. No search is needed.
+ * messages stands at n. No search is needed. Where a layer samples, the lists hold the edges of the
+ * sample only.
  */
 #ifndef GNN_TIER_INLISTS_H
 #define GNN_TIER_INLISTS_H
 
 #include "io/store.h"
+#include "op/draw.h"
 
 struct gnn_inlists {
 	const uint64_t *offset;    /* (V + 1) */
 	const uint32_t *narrow;    /* (E) one of the two */
 	const uint64_t *wide;
 	uint64_t        read_bytes;
+	bool            sampled;   /* they hold messages only, no loops that are none */
 	void           *owned_[2];
 };
 
 GNN_BEGIN_DECLS
 
 int  gnn_inlists_load(struct gnn_inlists *l, const struct gnn_store *s);
+/* The lists that a layer takes: all edges, or those of its sample; read again where they differ. */
+int  gnn_inlists_draw(struct gnn_inlists *l, const struct gnn_store *s, const struct gnn_draw *d);
 void gnn_inlists_fini(struct gnn_inlists *l); /* zeroed is fine */
 uint64_t gnn_inlists_bytes(const struct gnn_store *s);
 
@@ -41,7 +46,7 @@ static inline gnn_vid gnn_inlists_next(const struct gnn_inlists *l, gnn_vid v, u
 	uint64_t i = l->offset[v] + received;
 	gnn_vid u = l->narrow != NULL ? l->narrow[i] : l->wide[i];
 
-	if (loops == 0 || u < v)
+	if (loops == 0 || u < v || l->sampled)
 		return u;
 	i += loops; /* they stand in front of here, or here */
 	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
