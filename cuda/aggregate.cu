@@ -83,8 +83,11 @@ static __device__ __forceinline__ void add(columns<LANE> *s, columns<LANE> *c, f
 	}
 }
 
-/* What each entry is weighted with: per entry for SUM, per entry and head for SOFTMAX. */
-template <bool SOFTMAX>
+/*
+ * What each entry is weighted with: per entry for SUM, per entry and head for SOFTMAX, whose
+ * denominators do not see the weights of edges.
+ */
+template <bool SOFTMAX, bool DENOMINATOR>
 static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, uint64_t e,
 	uint32_t src, uint32_t head, float at_dst, float most)
 {
@@ -92,7 +95,9 @@ static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, u
 		const uint64_t row = src & ~GNN_OWN_BIT;
 		const float score = a.score_src[row * a.score_pitch + head] + at_dst;
 
-		return gnn_expf(leaky(score, a.slope) - most);
+		const float w = gnn_expf(leaky(score, a.slope) - most);
+
+		return DENOMINATOR || a.batch.weight == nullptr ? w : w * a.batch.weight[e];
 	} else {
 		const float w = (src & GNN_OWN_BIT) != 0 ? a.own_factor : 1.0f;
 
@@ -145,7 +150,8 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 				m[i].v[0] = 1.0f;
 			else
 				m[i] = load<LANE>(row_of(a, src) + column, inside && there);
-			w[i] = there ? weight_of<SOFTMAX>(a, e + i, src, head, at_dst, most) : 0.0f;
+			w[i] = there ? weight_of<SOFTMAX, DENOMINATOR>(a, e + i, src, head, at_dst,
+				most) : 0.0f;
 		}
 #pragma unroll
 		for (int i = 0; i < AHEAD; i++)
@@ -271,7 +277,6 @@ extern "C" int gnn_cuda_run_aggregate(const struct gnn_aggregate_args *a, void *
 		gnn_aligned16(a->own, a->own_pitch * f) &&
 		(a->carry == NULL || gnn_aligned16(a->carry, a->carry_pitch * f));
 
-	GNN_ASSERT(a->combine != GNN_COMBINE_SOFTMAX || a->batch.weight == NULL);
 	if (a->batch.group_count == 0 || a->width == 0)
 		return GNN_OK;
 	return wide ? launch_aggregate<4>(a, (cudaStream_t)stream)

@@ -49,6 +49,18 @@ def gatv2(x, src, dst, p):
     return out.reshape(len(x), -1) + p['bias']
 
 
+def weighted_gat(x, src, dst, weight, p):
+    """DGL's: the softmax is over the scores alone, the weights scale what it gives."""
+    _, heads, channels = p['attn_l'].shape
+    z = (x @ p['fc.weight'].T).reshape(-1, heads, channels)
+    e = (z * p['attn_l']).sum(-1)[src] + (z * p['attn_r']).sum(-1)[dst]
+    w = np.exp(np.where(e > 0, e, 0.2 * e))
+    total, out = np.zeros((len(x), heads)), np.zeros_like(z)
+    np.add.at(total, dst, w)
+    np.add.at(out, dst, (w / total[dst] * weight[:, None])[:, :, None] * z[src])
+    return out.reshape(len(x), -1) + p['bias']
+
+
 def batch_norm(x, p):
     return (x - p['running_mean']) / np.sqrt(p['running_var'] + 1e-5) * p['weight'] + p['bias']
 
@@ -83,20 +95,20 @@ class Names(unittest.TestCase):
     def path(cls, name):
         return os.path.join(cls.folder.name, name)
 
-    def infer(self, *options):
-        run('infer', self.path('g.h5'), '--model', self.path('m.safetensors'), '--out',
+    def infer(self, *options, store='g.h5'):
+        run('infer', self.path(store), '--model', self.path('m.safetensors'), '--out',
             self.path('e.h5'), *options)
         with h5py.File(self.path('e.h5')) as f:
             return f['embeddings'][:]
 
-    def check(self, tensors, told, convolution, want, prefix='convs.0.', layers=1):
+    def check(self, tensors, told, convolution, want, prefix='convs.0.', layers=1, store='g.h5'):
         write_safetensors(self.path('m.safetensors'),
                           {prefix + k: t for k, t in tensors.items()}, told)
         read = json.loads(run('model', self.path('m.safetensors'), '--json'))
         self.assertEqual(read['convolution'], convolution)
         self.assertEqual(len(read['layers']), layers)
         self.assertIsNone(read.get('missing'))
-        got = self.infer()
+        got = self.infer(store=store)
         self.assertEqual(got.shape, want.shape)
         self.assertLess(np.abs(got - want).max() / np.abs(want).max(), 2e-6, convolution)
         return read
@@ -168,6 +180,22 @@ class Names(unittest.TestCase):
                    zero + bias + through)
         self.check({**base, 'res_fc.weight': res, 'res_fc.bias': res_bias}, told, name,
                    zero + res_bias + through)
+
+    def test_gat_of_dgl_takes_edge_weights(self):
+        weight = np.random.default_rng(7).random(self.edges.shape[1]).astype(np.float32)
+        np.save(self.path('weight.npy'), weight)
+        run('import', self.path('edges.npy'), self.path('w.h5'), '--vertices', V, '--features',
+            self.path('feat.npy'), '--weights', self.path('weight.npy'))
+        p = {'fc.weight': tensor(2 * H, F), 'attn_l': tensor(1, 2, H), 'attn_r': tensor(1, 2, H),
+             'bias': tensor(2 * H)}
+        want = weighted_gat(self.x.astype(np.float64), *self.edges, weight.astype(np.float64),
+                            wide(p))
+        told = {'gnnrun.concat': '1', 'gnnrun.self_loops': 'none'}
+        self.check(p, told, 'GATConv of DGL', want, store='w.h5')
+        whole = self.infer(store='w.h5')
+        for options in (['--chunk-bytes', '20K'], ['--plan', 'partitioned', '--shards', '3'],
+                        ['--plan', 'tiered'], ['--fanout', str(V)]):
+            np.testing.assert_array_equal(whole, self.infer(*options, store='w.h5'))
 
     def test_edge_features_and_lstm_are_refused_by_name(self):
         for key, text in (('att_edge', 'edge features'), ('lin_edge.weight', 'edge features'),

@@ -4,7 +4,8 @@
  *
  * The state holds the weighted sums of all heads and the heads' denominators. "replace" drops
  * listed self-loops and gives every vertex one; "none" keeps what is listed, and a vertex without
- * in-edges gets the bias. What is behind the softmax stands in attend.c.
+ * in-edges gets the bias. DGL's class takes weights of edges, which scale a but are not summed
+ * with it: sum_u w_uv a_uv W h_u. What is behind the softmax stands in attend.c.
  */
 #include "layer/attend.h"
 
@@ -101,6 +102,7 @@ int gnn_lower_gat(struct gnn_conv *c, const struct gnn_lowering *l)
 	GNN_TRY(read_weight(c, l, &w));
 	GNN_TRY(read_attention(c, l, &src, &dst));
 	c->combine = GNN_COMBINE_SOFTMAX;
+	c->edge_weights = l->set->v[GNN_SET_LIBRARY].choice == GNN_LIBRARY_DGL;
 	gnn_rowprog_init(&c->message, c->dim_in);
 	GNN_TRY(gnn_rowprog_dense(&c->message, w, NULL, c->width));
 	gnn_rowprog_init(&c->scores, c->width);

@@ -53,7 +53,8 @@ static inline bool gnn_combine_is_sum(enum gnn_combine c)
  * PAIR_*:  per head k: the score of an entry is the dot product of att[k] with
  *          leaky(message[src] + target[vertex]), columns [k C, (k+1) C). PAIR_MAX:
  *          state[slot][k] = its maximum, as in MAX. PAIR_SOFTMAX: as SOFTMAX with
- *          w = exp(score - score_max[vertex][k]); equal bits of both make w at most 1.
+ *          w = exp(score - score_max[vertex][k]); equal bits of both make w at most 1. No
+ *          weights.
  */
 struct gnn_aggregate_args {
 	enum gnn_combine      combine;

@@ -324,10 +324,11 @@ void softmax_sums(const Case &c, uint64_t g, std::vector<double> &want, std::vec
 	for (uint64_t e = c.batch.first[g]; e < c.batch.first[g + 1]; e++)
 		for (uint32_t k = 0; k < heads; k++) {
 			const double w = std::exp(c.score(e, g, k) - most[k]);
+			const double scaled = c.batch.weight.empty() ? w : w * c.batch.weight[e];
 			for (uint32_t j = k * channels; j < (k + 1) * channels; j++) {
 				const double x = c.row(c.batch.src[e])[j];
-				want[j] += w * x;
-				size[j] += std::fabs(w * x);
+				want[j] += scaled * x;
+				size[j] += std::fabs(scaled * x);
 			}
 			want[c.width + k] += w;
 			size[c.width + k] += w;
@@ -362,6 +363,10 @@ TEST(OpAggregate, SoftmaxSumsAgainstDoublePrecision)
 					c.find_minima();
 				c.run_from_zero(b);
 				expect_softmax_sums(c, 1e-6);
+				c.batch.weight = random_floats(c.batch.src.size(), 16);
+				c.run_from_zero(b);
+				expect_softmax_sums(c, 1e-6);
+				c.batch.weight.clear();
 				c.find_pair_maxima(b);
 				c.run_from_zero(b);
 				expect_softmax_sums(c, 2e-6);

@@ -312,6 +312,14 @@ static void combine_pair_max(float *state, struct terms *t, float *score,
 	}
 }
 
+/* Shares of the listed entries, each times the weight of its edge. */
+static void scale_shares(float *share, const float *weight, uint32_t count, uint32_t heads)
+{
+	for (uint32_t e = 0; e < count; e++)
+		for (uint32_t k = 0; k < heads; k++)
+			share[e * heads + k] *= weight[e];
+}
+
 /* A few heads at a time: their denominators, the sums of weights, then the columns of each. */
 static void combine_softmax(float *state, float *carry, struct terms *t, float *weight,
 	const struct gnn_aggregate_args *a, uint64_t first, uint64_t vertex)
@@ -333,6 +341,8 @@ static void combine_softmax(float *state, float *carry, struct terms *t, float *
 		for (uint32_t e = 0; e < t->count; e++)
 			sums.row[e] = weight + e * heads;
 		combine_sums(state + at, carry == NULL ? NULL : carry + at, &sums, heads);
+		if (a->batch.weight != NULL)
+			scale_shares(weight, a->batch.weight + first, t->count, heads);
 		t->stride = heads;
 		for (uint32_t k = 0; k < heads; k++) {
 			const uint64_t column = (head + k) * channels;
@@ -458,8 +468,7 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 
 	if (batch->group_count == 0)
 		return GNN_OK;
-	GNN_ASSERT(batch->weight == NULL ||
-		(!gnn_combine_is_softmax(a->combine) && !gnn_combine_is_pair(a->combine)));
+	GNN_ASSERT(batch->weight == NULL || !gnn_combine_is_pair(a->combine));
 	GNN_ASSERT((!gnn_combine_is_softmax(a->combine) && !gnn_combine_is_pair(a->combine)) ||
 		(a->heads > 0 && a->width % a->heads == 0));
 	cost = batch->first[batch->group_count] - batch->first[0] + GROUP_COST * batch->group_count;
