@@ -3,6 +3,7 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "base/usage.h"
 
 enum {
 	BLAS_WORK_BYTES = 32 << 20, /* what cuBLAS recommends for this architecture */
@@ -195,11 +196,14 @@ out:
 
 int gnn_cuda_device_init(struct gnn_cuda_device *d)
 {
+	char bus_id[32];
 	int rc;
 
 	*d = (struct gnn_cuda_device){0};
 	GNN_TRY(find_device());
 	GNN_TRY_CUDA(cudaSetDevice(0));
+	if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), 0) == cudaSuccess)
+		gnn_usage_gpu(bus_id);
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
 	GNN_TRY(make_events(d));

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/progress.h"
 #include "base/trace.h"
+#include "base/usage.h"
 #include "cmd/cmd.h"
 #include "mpi/comm.h"
 
@@ -144,9 +145,12 @@ static int run_command(struct gnn_config *c, bool *said)
 	if (c->trace != NULL)
 		GNN_TRY(gnn_trace_open(c->trace));
 	report_start(c);
+	gnn_usage_start((const char *const[]){c->args[0], c->arg_count > 1 ? c->args[1] : NULL,
+		c->out, c->scratch}, 4);
 	span = gnn_trace_begin();
 	rc = command->run(c);
 	gnn_trace_end(span, command->name);
+	gnn_usage_stop();
 	report_end(rc, gnn_clock_s_since(start));
 out:
 	rc = first_of(rc, gnn_trace_close);

@@ -212,7 +212,7 @@ class Output(Case):
                 self.path("t.json"), "--threads", "1")
         self.ends(0, r)
         lines = [json.loads(x) for x in self.text("m.jsonl").splitlines()]
-        self.assertEqual([x["event"] for x in lines], ["start", "end"])
+        self.assertEqual([x["event"] for x in lines], ["start", "usage", "end"])
         self.assertEqual(lines[0]["threads"], 1)
         self.assertEqual(lines[1]["exit_code"], 0)
         self.assertEqual(len({x["run_id"] for x in lines}), 1)

@@ -5,13 +5,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "base/stage.h"
+#include "base/ticker.h"
 #include "base/units.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Seconds. */
 #define TICK_TERMINAL 0.2
@@ -22,6 +22,15 @@
 #define SMOOTHING     2.0  /* time over which rates are averaged */
 
 enum { TEXT_BYTES = 192, NAME_BYTES = 24 };
+#define NO_GAUGE UINT64_MAX
+
+static const struct {
+	const char *key, *shown;
+} gauges[GNN_GAUGE_COUNT] = {
+	[GNN_GAUGE_HOT_ROWS] = {"hot_rows", "hot"},
+	[GNN_GAUGE_COLD_ROWS] = {"cold_rows", "cold"},
+	[GNN_GAUGE_EVICTIONS] = {"evictions", "evicted"},
+};
 
 struct gnn_progress {
 	char what[NAME_BYTES];
@@ -30,10 +39,8 @@ struct gnn_progress {
 	bool terminal;
 	atomic_uint_fast64_t items, bytes; /* partners: add, and the watching thread */
 
-	struct gnn_stage *watcher;
-	pthread_mutex_t lock; /* guards ended */
-	pthread_cond_t wake;
-	bool ended;
+	atomic_uint_fast64_t gauge[GNN_GAUGE_COUNT]; /* the same; NO_GAUGE: not there */
+	struct gnn_ticker *watcher;
 
 	/* The watching thread's own. */
 	uint64_t start_ns, tick_ns, line_ns;
@@ -89,6 +96,21 @@ static void format(const struct gnn_progress *p, char to[TEXT_BYTES])
 		p->total > 0 ? gnn_units_time(left, rest / p->items_s) : "");
 }
 
+/* Behind the rates: "  hot 12.3 k  cold 400  evicted 1.2 k". */
+static void append_gauges(struct gnn_progress *p, char to[TEXT_BYTES])
+{
+	char value[GNN_UNITS_BYTES];
+
+	for (int i = 0; i < GNN_GAUGE_COUNT; i++) {
+		uint64_t now = atomic_load(&p->gauge[i]);
+		size_t used = strlen(to);
+
+		if (now != NO_GAUGE)
+			snprintf(to + used, TEXT_BYTES - used, "  %s %s", gauges[i].shown,
+				gnn_units_count(value, (double)now));
+	}
+}
+
 static void report(struct gnn_progress *p)
 {
 	struct gnn_json *line = gnn_metrics_begin("progress");
@@ -100,6 +122,9 @@ static void report(struct gnn_progress *p)
 	gnn_json_u64(line, "items", p->tick_items);
 	gnn_json_u64(line, "items_total", p->total);
 	gnn_json_u64(line, "done_bytes", p->tick_bytes);
+	for (int i = 0; i < GNN_GAUGE_COUNT; i++)
+		if (atomic_load(&p->gauge[i]) != NO_GAUGE)
+			gnn_json_u64(line, gauges[i].key, atomic_load(&p->gauge[i]));
 	gnn_json_real(line, "wall_s", (double)(p->tick_ns - p->start_ns) * 1e-9);
 	gnn_metrics_end(line);
 }
@@ -112,13 +137,15 @@ static bool line_is_due(const struct gnn_progress *p)
 		(waited >= LINE_AT_LEAST && share_of(p) >= p->line_share + LINE_SHARE);
 }
 
-static void tick(struct gnn_progress *p)
+static void tick(void *arg)
 {
+	struct gnn_progress *p = arg;
 	bool shown = atomic_load(&enabled) && gnn_log_enabled(GNN_LOG_INFO);
 	char text[TEXT_BYTES];
 
 	measure(p, gnn_clock_ns());
 	format(p, text);
+	append_gauges(p, text);
 	if (shown && p->terminal)
 		gnn_log_status(text);
 	if (!line_is_due(p))
@@ -128,39 +155,6 @@ static void tick(struct gnn_progress *p)
 	report(p);
 	if (shown && !p->terminal)
 		gnn_log(GNN_LOG_INFO, "progress", "%s", text);
-}
-
-static int watch(void *arg)
-{
-	struct gnn_progress *p = arg;
-	uint64_t step = (uint64_t)((p->terminal ? TICK_TERMINAL : TICK_FILE) * 1e9);
-	struct timespec until;
-
-	pthread_mutex_lock(&p->lock);
-	while (!p->ended) {
-		uint64_t next = gnn_clock_ns() + step;
-
-		until.tv_sec = (time_t)(next / 1000000000u);
-		until.tv_nsec = (long)(next % 1000000000u);
-		if (pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
-			continue;
-		pthread_mutex_unlock(&p->lock);
-		tick(p);
-		pthread_mutex_lock(&p->lock);
-	}
-	pthread_mutex_unlock(&p->lock);
-	return GNN_OK;
-}
-
-/* The clock of waiting is that of gnn_clock_ns: a jump of the wall clock changes nothing. */
-static void init_wake(pthread_cond_t *wake)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(wake, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 struct gnn_progress *gnn_progress_begin(const char *what, const char *unit, uint64_t total)
@@ -179,9 +173,10 @@ struct gnn_progress *gnn_progress_begin(const char *what, const char *unit, uint
 	p->terminal = gnn_log_on_terminal();
 	p->start_ns = p->tick_ns = p->line_ns = gnn_clock_ns();
 	p->items_s = p->bytes_s = -1.0;
-	pthread_mutex_init(&p->lock, NULL);
-	init_wake(&p->wake);
-	if (gnn_stage_start(&p->watcher, "progress", watch, p) < 0) {
+	for (int i = 0; i < GNN_GAUGE_COUNT; i++)
+		atomic_init(&p->gauge[i], NO_GAUGE);
+	if (gnn_ticker_start(&p->watcher, "progress", p->terminal ? TICK_TERMINAL : TICK_FILE, tick,
+		p) < 0) {
 		gnn_progress_end(p);
 		return NULL;
 	}
@@ -196,18 +191,18 @@ void gnn_progress_add(struct gnn_progress *p, uint64_t items, uint64_t bytes)
 	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
 }
 
+void gnn_progress_gauge(struct gnn_progress *p, enum gnn_gauge gauge, uint64_t value)
+{
+	if (p != NULL)
+		atomic_store_explicit(&p->gauge[gauge], value, memory_order_relaxed);
+}
+
 void gnn_progress_end(struct gnn_progress *p)
 {
 	if (p == NULL)
 		return;
-	pthread_mutex_lock(&p->lock);
-	p->ended = true;
-	pthread_cond_signal(&p->wake);
-	pthread_mutex_unlock(&p->lock);
-	gnn_stage_join(&p->watcher);
+	gnn_ticker_stop(&p->watcher);
 	if (p->terminal)
 		gnn_log_status(NULL);
-	pthread_cond_destroy(&p->wake);
-	pthread_mutex_destroy(&p->lock);
 	gnn_mem_free(p);
 }

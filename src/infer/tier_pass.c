@@ -26,6 +26,16 @@ struct stream {
 
 /* --- the control thread --- */
 
+static void show_stores(const struct stream *s)
+{
+	struct gnn_control_stats c;
+
+	gnn_control_stats(s->run->tiered->control, &c);
+	gnn_progress_gauge(s->run->progress, GNN_GAUGE_HOT_ROWS, c.top_rows + c.host_rows);
+	gnn_progress_gauge(s->run->progress, GNN_GAUGE_COLD_ROWS, c.spill_rows);
+	gnn_progress_gauge(s->run->progress, GNN_GAUGE_EVICTIONS, c.evictions);
+}
+
 static int step(struct stream *s, struct gnn_work *work)
 {
 	uint64_t span = gnn_trace_begin();
@@ -39,6 +49,7 @@ static int step(struct stream *s, struct gnn_work *work)
 	item->work = work;
 	GNN_TRY(gnn_control_step(s->run->tiered->control, work->first_row, work->rows,
 		&work->program.batch, &item->program));
+	show_stores(s);
 	gnn_trace_end(span, "step");
 	GNN_TRY(gnn_queue_push(s->ready, item));
 out:

@@ -2,11 +2,14 @@
 #include "base/fault.h"
 #include "base/metrics.h"
 #include "base/stage.h"
+#include "base/ticker.h"
 #include "base/trace.h"
+#include "base/usage.h"
 
 #include <gtest/gtest.h>
 
 #include <cJSON.h>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -99,6 +102,81 @@ TEST_F(MetricsTest, ALostLineIsAnErrorAtTheEnd)
 	ASSERT_EQ(gnn_fault_parse("alloc:fail@3"), GNN_OK);
 	gnn_metrics_end(gnn_metrics_begin("x"));
 	EXPECT_EQ(gnn_metrics_close(), GNN_EOS);
+}
+
+void count_up(void *arg)
+{
+	(*static_cast<std::atomic<int> *>(arg))++;
+}
+
+TEST(TickerTest, CallsUntilItIsStoppedAndNotAfter)
+{
+	std::atomic<int> calls{0};
+	struct gnn_ticker *t = nullptr;
+	gnn_ticker_stop(&t);
+	ASSERT_EQ(gnn_ticker_start(&t, "tick", 0.01, count_up, &calls), GNN_OK);
+	while (calls < 3)
+		usleep(1000);
+	gnn_ticker_stop(&t);
+	EXPECT_EQ(t, nullptr);
+	const int then = calls;
+	usleep(50000);
+	EXPECT_EQ(calls, then);
+	ASSERT_EQ(gnn_ticker_start(&t, "tick", 3600.0, count_up, &calls), GNN_OK);
+	gnn_ticker_stop(&t); // at once
+	EXPECT_EQ(calls, then);
+}
+
+double number(const cJSON *line, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItem(line, key);
+	EXPECT_NE(item, nullptr) << key;
+	return cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+}
+
+TEST_F(MetricsTest, UsageEachSecondAndAtTheEnd)
+{
+	const char *const watched[] = {folder.c_str(), nullptr, "/proc/none/such", path.c_str()};
+	gnn_usage_start(watched, 4); // off: nothing begins
+	gnn_usage_stop();
+	ASSERT_EQ(gnn_metrics_open(path.c_str()), GNN_OK) << gnn_err_text();
+	gnn_usage_start(watched, 4);
+	gnn_usage_gpu("ffff:ff:ff.f"); // there is none: null
+	for (int i = 0; i < 300 && content().empty(); i++)
+		usleep(10000);
+	gnn_usage_stop();
+	gnn_usage_stop();
+	ASSERT_EQ(gnn_metrics_close(), GNN_OK);
+	std::istringstream lines(content());
+	std::string text;
+	int count = 0;
+	while (std::getline(lines, text)) {
+		cJSON *line = cJSON_Parse(text.c_str());
+		ASSERT_NE(line, nullptr) << text;
+		EXPECT_STREQ(cJSON_GetObjectItem(line, "event")->valuestring, "usage");
+		EXPECT_GT(number(line, "interval_s"), 0.0);
+		EXPECT_GE(number(line, "cpu_cores"), 0.0);
+		EXPECT_GT(number(line, "rss_bytes"), 1e5);
+		for (const char *key : {"read_bytes_s", "written_bytes_s", "disk_read_bytes_s",
+			     "disk_written_bytes_s"})
+			EXPECT_NE(cJSON_GetObjectItem(line, key), nullptr) << key;
+		EXPECT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(line, "gpu_busy")));
+		EXPECT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(line, "gpu_memory_bytes")));
+		cJSON_Delete(line);
+		count++;
+	}
+	EXPECT_GE(count, 2);
+}
+
+TEST_F(MetricsTest, UsageWithoutAThreadIsNoLineAndNoError)
+{
+	ASSERT_EQ(gnn_metrics_open(path.c_str()), GNN_OK) << gnn_err_text();
+	ASSERT_EQ(gnn_fault_parse("alloc:fail@1"), GNN_OK);
+	gnn_usage_start(nullptr, 0);
+	gnn_fault_clear();
+	gnn_usage_stop();
+	ASSERT_EQ(gnn_metrics_close(), GNN_OK);
+	EXPECT_EQ(content(), "");
 }
 
 int sleep_a_little(void *)

@@ -58,6 +58,26 @@ TEST_F(ProgressTest, InAFileALineComesAfterTwoSecondsAndFivePercent)
 	EXPECT_NE(text.find("left "), std::string::npos) << text;
 }
 
+TEST_F(ProgressTest, StoresAndEvictionsStandBehindTheRates)
+{
+	gnn_progress_enable(true);
+	::testing::internal::CaptureStderr();
+	struct gnn_progress *p = gnn_progress_begin("layer 1", "rows", 200);
+	ASSERT_NE(p, nullptr);
+	for (int i = 0; i < 25; i++) {
+		gnn_progress_add(p, 4, 4000);
+		gnn_progress_gauge(p, GNN_GAUGE_HOT_ROWS, 700);
+		gnn_progress_gauge(p, GNN_GAUGE_EVICTIONS, 12);
+		usleep(100000);
+	}
+	gnn_progress_end(p);
+	gnn_progress_gauge(nullptr, GNN_GAUGE_HOT_ROWS, 1);
+	const std::string text = ::testing::internal::GetCapturedStderr();
+	EXPECT_NE(text.find("hot 700"), std::string::npos) << text;
+	EXPECT_NE(text.find("evicted 12"), std::string::npos) << text;
+	EXPECT_EQ(text.find("cold"), std::string::npos) << text;
+}
+
 TEST_F(ProgressTest, AShortPhaseAndAQuietLogSayNothing)
 {
 	gnn_progress_enable(true);
@@ -122,7 +142,7 @@ TEST_F(ProgressTest, WithoutMemoryThereIsNoHandleAndNoLeak)
 	struct gnn_mem_stats before, after;
 	gnn_progress_enable(true);
 	gnn_mem_stats(&before);
-	for (const char *spec : {"alloc:fail@1", "alloc:fail@2"}) {
+	for (const char *spec : {"alloc:fail@1", "alloc:fail@2", "alloc:fail@3"}) {
 		ASSERT_EQ(gnn_fault_parse(spec), GNN_OK);
 		EXPECT_EQ(gnn_progress_begin("x", "rows", 1), nullptr);
 		gnn_fault_clear();
