@@ -286,6 +286,18 @@ class Surroundings(Case):
         self.ends(0, run("doctor", self.folder, env={"SLURM_STEP_NUM_TASKS": "1",
                                                      "SLURM_NTASKS": "4"}))
 
+    def test_waiting_threads_sleep_unless_told_otherwise(self):
+        known = {k: v for k, v in os.environ.items()
+                 if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+        for chosen, wanted in (({}, "'1000'"), ({"GOMP_SPINCOUNT": "77"}, "'77'"),
+                               ({"OMP_WAIT_POLICY": "passive"}, "'0'")):
+            r = start("--version", env={**known, "OMP_DISPLAY_ENV": "verbose", **chosen})
+            self.ends(0, r)
+            if "GOMP_SPINCOUNT" not in r.stderr:
+                self.skipTest("this OpenMP does not show how it waits")
+            last = [x for x in r.stderr.split("\n") if "GOMP_SPINCOUNT" in x][-1]
+            self.assertIn(wanted, last, chosen)
+
     def test_threads_follow_the_affinity_mask(self):
         core = min(os.sched_getaffinity(0))
         r = run("doctor", self.folder, "--json",
