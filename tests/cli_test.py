@@ -214,7 +214,7 @@ class Output(Case):
         lines = [json.loads(x) for x in self.text("m.jsonl").splitlines()]
         self.assertEqual([x["event"] for x in lines], ["start", "usage", "end"])
         self.assertEqual(lines[0]["threads"], 1)
-        self.assertEqual(lines[1]["exit_code"], 0)
+        self.assertEqual(lines[-1]["exit_code"], 0)
         self.assertEqual(len({x["run_id"] for x in lines}), 1)
         events = json.loads(self.text("t.json"))
         self.assertIn("doctor", [e["name"] for e in events if e["ph"] == "X"])
