@@ -40,7 +40,7 @@ static inline double gnn_rng_unit(uint64_t bits)
 }
 
 /* Uniform in [0, n), n > 0, by the high half of a product. */
-static inline uint64_t gnn_rng_below(uint64_t bits, uint64_t n)
+GNN_HOST_DEVICE static inline uint64_t gnn_rng_below(uint64_t bits, uint64_t n)
 {
 	return (uint64_t)(((unsigned __int128)bits * n) >> 64);
 }

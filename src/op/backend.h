@@ -93,6 +93,7 @@ struct gnn_backend_ops {
 	uint64_t (*peak_bytes)(const struct gnn_backend *b); /* device memory; 0 when unified */
 	uint64_t (*room_bytes)(const struct gnn_backend *b); /* still to be had; not if unified */
 	const struct gnn_grad_ops *grad; /* op/grad.h: what training takes; NULL: none here */
+	const struct gnn_sample_ops *sample; /* op/sample.h: likewise */
 };
 
 /* Every backend embeds this first. */

@@ -1,6 +1,7 @@
 /* op/backend_cpu.c - the CPU backend: host memory, OpenMP threads, done when a call returns. */
 #include "op/cpu/cpu.h"
 #include "op/grad.h"
+#include "op/sample.h"
 
 #include "base/mem.h"
 
@@ -224,4 +225,5 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.sync = sync_done,
 	.peak_bytes = peak_bytes,
 	.grad = &gnn_grad_cpu,
+	.sample = &gnn_sample_cpu,
 };

@@ -18,7 +18,7 @@ struct worker {
 	struct gnn_batches *owner;
 	uint32_t            index;
 	struct gnn_sampler *sampler;
-	struct gnn_backend *backend; /* that gathers, on the CPU */
+	struct gnn_backend *backend; /* that samples and gathers, on the CPU */
 	struct gnn_fetch   *fetch;   /* where the features are in the store only */
 	struct gnn_queue   *free, *full;
 	struct gnn_stage   *stage;
@@ -63,7 +63,7 @@ static int draw(const struct gnn_batches *b, struct worker *w, struct gnn_batch 
 		batch->step, &batch->sample));
 	for (uint32_t l = 0; l < batch->sample.layers; l++)
 		if (gnn_net_turns(b->o.net, l, &batch->sample.block[l]))
-			GNN_TRY(gnn_block_turn(&batch->sample.block[l]));
+			GNN_TRY(gnn_block_turn(&batch->sample.block[l], w->backend));
 out:
 	return rc;
 }
@@ -177,11 +177,10 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 
 	w->owner = b;
 	w->index = index;
-	if (b->o.workers > 0)
-		o.threads = 1;
+	GNN_TRY(gnn_backend_create(&w->backend, "cpu", &(struct gnn_backend_opts){
+		.threads = b->o.workers > 0 ? 1 : b->o.threads}));
+	o.backend = w->backend;
 	GNN_TRY(gnn_sampler_create(&w->sampler, &o));
-	GNN_TRY(gnn_backend_create(&w->backend, "cpu",
-		&(struct gnn_backend_opts){.threads = o.threads}));
 	if (b->o.source->table == NULL)
 		GNN_TRY(gnn_fetch_open(&w->fetch, b->o.source->store));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
@@ -249,7 +248,6 @@ static void close_worker(struct worker *w)
 {
 	(void)gnn_stage_join(&w->stage);
 	gnn_sampler_destroy(w->sampler);
-	gnn_backend_destroy(w->backend);
 	gnn_fetch_close(w->fetch);
 	gnn_queue_destroy(w->free);
 	gnn_queue_destroy(w->full);
@@ -262,6 +260,7 @@ static void close_worker(struct worker *w)
 			gnn_room_fini(&w->batch[i]->room[r]);
 		gnn_mem_free(w->batch[i]);
 	}
+	gnn_backend_destroy(w->backend);
 }
 
 void gnn_batches_stop(struct gnn_batches *b)

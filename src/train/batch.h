@@ -32,7 +32,8 @@ struct gnn_batch {
 struct gnn_batches_opts {
 	const struct gnn_train_source *source;
 	const struct gnn_net    *net;      /* which blocks are turned round */
-	struct gnn_sampler_opts  sampler;
+	struct gnn_sampler_opts  sampler;  /* without the backend */
+	uint32_t threads;                  /* where no worker prepares ahead */
 	struct gnn_backend      *backend;  /* for whose sake host memory is pinned */
 	uint64_t batch_size;
 	uint64_t first_step, last_step;    /* [first, last) */

@@ -1,32 +1,26 @@
 /* train/block.c - see block.h. */
 #include "train/block.h"
 
-#include "op/norm.h"
+#include "op/sample.h"
 
 #include <omp.h>
 #include <string.h>
 
 enum { FIRST, SRC, WEIGHT, BACK_FIRST, BACK_DST, BACK_ENTRY, BACK_WEIGHT };
 
-float gnn_rule_norm(const struct gnn_edge_rule *r, const struct gnn_lists *l, gnn_vid v)
-{
-	const uint64_t degree = gnn_rule_population(r, l, v) + r->own;
-
-	return gnn_norm_value(GNN_NORM_RSQRT_IN, (double)degree);
-}
-
-int gnn_block_size(struct gnn_block *b, uint64_t dst_count, uint64_t entry_count, bool weighted)
+int gnn_block_size(struct gnn_block *b, struct gnn_backend *backend, uint64_t dst_count,
+	uint64_t entry_count, bool weighted)
 {
 	int rc = GNN_OK;
 
-	if (entry_count > UINT32_MAX || dst_count >= GNN_OWN_BIT)
+	if (entry_count + dst_count >= GNN_NO_ROW || dst_count >= GNN_OWN_BIT)
 		GNN_FAIL(GNN_ECONFIG, "a batch with %llu destinations and %llu edges in one layer "
 			"is too large: give a smaller --batch-size or --fanout",
 			(unsigned long long)dst_count, (unsigned long long)entry_count);
-	GNN_TRY(gnn_room_take(&b->room[FIRST], dst_count + 1, sizeof(uint64_t)));
-	GNN_TRY(gnn_room_take(&b->room[SRC], entry_count, sizeof(uint32_t)));
+	GNN_TRY(gnn_room_take_on(&b->room[FIRST], backend, dst_count + 1, sizeof(uint64_t)));
+	GNN_TRY(gnn_room_take_on(&b->room[SRC], backend, entry_count, sizeof(uint32_t)));
 	if (weighted)
-		GNN_TRY(gnn_room_take(&b->room[WEIGHT], entry_count, sizeof(float)));
+		GNN_TRY(gnn_room_take_on(&b->room[WEIGHT], backend, entry_count, sizeof(float)));
 	b->dst_count = dst_count;
 	b->entry_count = entry_count;
 	b->first = b->room[FIRST].data;
@@ -37,48 +31,26 @@ out:
 	return rc;
 }
 
-/* A counting sort by source: sequential, so that destinations stay in order. */
-static void sort_entries(struct gnn_block *b)
+int gnn_block_turn(struct gnn_block *b, struct gnn_backend *backend)
 {
-	uint64_t *at = b->back_first;
-
-	memset(at, 0, (b->src_count + 1) * sizeof(*at));
-	for (uint64_t e = 0; e < b->entry_count; e++)
-		at[b->src[e]]++;
-	for (uint64_t u = 0, sum = 0; u <= b->src_count; u++) {
-		const uint64_t count = at[u];
-
-		at[u] = sum;
-		sum += count;
-	}
-	for (uint64_t v = 0; v < b->dst_count; v++)
-		for (uint64_t e = b->first[v]; e < b->first[v + 1]; e++) {
-			const uint64_t to = at[b->src[e]]++;
-
-			b->back_dst[to] = (uint32_t)v;
-			b->back_entry[to] = (uint32_t)e;
-			if (b->weight != NULL)
-				b->back_weight[to] = b->weight[e];
-		}
-	/* Each start has moved to the next one's. */
-	memmove(at + 1, at, b->src_count * sizeof(*at));
-	at[0] = 0;
-}
-
-int gnn_block_turn(struct gnn_block *b)
-{
+	const uint64_t entries = b->entry_count;
 	int rc;
 
-	GNN_TRY(gnn_room_take(&b->room[BACK_FIRST], b->src_count + 1, sizeof(uint64_t)));
-	GNN_TRY(gnn_room_take(&b->room[BACK_DST], b->entry_count, sizeof(uint32_t)));
-	GNN_TRY(gnn_room_take(&b->room[BACK_ENTRY], b->entry_count, sizeof(uint32_t)));
+	GNN_TRY(gnn_room_take_on(&b->room[BACK_FIRST], backend, b->src_count + 1,
+		sizeof(uint64_t)));
+	GNN_TRY(gnn_room_take_on(&b->room[BACK_DST], backend, entries, sizeof(uint32_t)));
+	GNN_TRY(gnn_room_take_on(&b->room[BACK_ENTRY], backend, entries, sizeof(uint32_t)));
 	if (b->weight != NULL)
-		GNN_TRY(gnn_room_take(&b->room[BACK_WEIGHT], b->entry_count, sizeof(float)));
+		GNN_TRY(gnn_room_take_on(&b->room[BACK_WEIGHT], backend, entries, sizeof(float)));
 	b->back_first = b->room[BACK_FIRST].data;
 	b->back_dst = b->room[BACK_DST].data;
 	b->back_entry = b->room[BACK_ENTRY].data;
 	b->back_weight = b->weight != NULL ? b->room[BACK_WEIGHT].data : NULL;
-	sort_entries(b);
+	GNN_TRY(backend->ops->sample->turn(backend, &(struct gnn_turn_args){.first = b->first,
+		.src = b->src, .weight = b->weight, .dst_count = b->dst_count,
+		.src_count = b->src_count, .entry_count = entries, .back_first = b->back_first,
+		.back_dst = b->back_dst, .back_entry = b->back_entry,
+		.back_weight = b->back_weight}));
 out:
 	return rc;
 }
@@ -128,7 +100,7 @@ int gnn_block_whole(struct gnn_block *b, const struct gnn_lists *l,
 
 	for (gnn_vid v = 0; v < l->vertices; v++)
 		entries += gnn_rule_population(rule, l, v) + rule->own;
-	GNN_TRY(gnn_block_size(b, l->vertices, entries, rule->weighting != GNN_WEIGH_NONE));
+	GNN_TRY(gnn_block_size(b, NULL, l->vertices, entries, rule->weighting != GNN_WEIGH_NONE));
 	b->src_count = l->vertices;
 	b->first[0] = 0;
 	for (gnn_vid v = 0; v < l->vertices; v++)

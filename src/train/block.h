@@ -15,24 +15,11 @@
 #define GNN_TRAIN_BLOCK_H
 
 #include "op/edges.h"
+#include "op/hop.h"
 #include "train/lists.h"
 #include "train/room.h"
 
 enum { GNN_BLOCKS_MAX = 64 };
-
-enum gnn_weighting {
-	GNN_WEIGH_NONE, /* attention finds its own */
-	GNN_WEIGH_GCN,  /* (deg u deg v)^-1/2 by full degrees, sampled ones scaled up */
-	GNN_WEIGH_MEAN, /* 1 / sampled count */
-	GNN_WEIGH_SUM,  /* 1, sampled ones scaled up */
-};
-
-/* What a convolution makes of the listed in-edges. */
-struct gnn_edge_rule {
-	bool drop_loops; /* listed self-loops are no messages */
-	bool own;        /* the own row is one */
-	enum gnn_weighting weighting;
-};
 
 struct gnn_block {
 	uint64_t  dst_count, src_count, entry_count;
@@ -48,26 +35,17 @@ struct gnn_block {
 
 GNN_BEGIN_DECLS
 
-/* Room for so many; sets the counts, `first`, `src`, `weight`. */
-int  gnn_block_size(struct gnn_block *b, uint64_t dst_count, uint64_t entry_count, bool weighted);
+/* Room for so many in the backend's memory; sets the counts, `first`, `src`, `weight`. */
+int  gnn_block_size(struct gnn_block *b, struct gnn_backend *backend, uint64_t dst_count,
+	uint64_t entry_count, bool weighted);
 /* Groups the entries by source, destinations ascending. */
-int  gnn_block_turn(struct gnn_block *b);
+int  gnn_block_turn(struct gnn_block *b, struct gnn_backend *backend);
 void gnn_block_fini(struct gnn_block *b);
 
-/* Every vertex with its whole in-list: src_count = dst_count = V, rows are ids. */
+/* Every vertex with its whole in-list, in host memory: src_count = dst_count = V, rows are ids. */
 int  gnn_block_whole(struct gnn_block *b, const struct gnn_lists *l,
 	const struct gnn_edge_rule *rule, uint32_t threads);
 
 GNN_END_DECLS
-
-/* In-edges that count as messages of v, own row apart; and its degree for GCN. */
-static inline uint64_t gnn_rule_population(const struct gnn_edge_rule *r, const struct gnn_lists *l,
-	gnn_vid v)
-{
-	return gnn_lists_degree(l, v) - (r->drop_loops ? gnn_lists_loops(l, v) : 0);
-}
-
-/* deg^-1/2 of GCN. */
-float gnn_rule_norm(const struct gnn_edge_rule *r, const struct gnn_lists *l, gnn_vid v);
 
 #endif

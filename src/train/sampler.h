@@ -1,35 +1,32 @@
 /*
  * train/sampler.h - the blocks of a batch: which in-edges of which vertices take part.
  *
- * Flow     seeds, step -> [sampler] -> ids, blocks
+ * Flow     seeds, step -> [sampler] -> ids, blocks, in memory of the backend that draws them
  * Owns     a row number a vertex, lists of the hop at work
  * Lends    nothing
- * Thread   one caller; works on `threads` threads
+ * Thread   one caller, who has the backend for himself
  * Fails    GNN_ECONFIG a batch too large for its row numbers; GNN_EOS memory
  *
- * A sample depends on (seed, global step, hop, vertex) alone: not on threads, nor on who asks.
- *   uniform  k distinct in-edges of each destination (train/draw.h)
- *   labor    an in-edge u -> v is taken where u's number of this hop is below k / in-degree, so
- *            that destinations share sources; with a dependency of n the numbers stay for n steps
+ * A sample depends on (seed, global step, hop, vertex) alone: not on threads, nor on the backend,
+ * nor on who asks. op/hop.h says what is drawn; with a dependency of n labor's numbers stay for n
+ * steps.
  */
 #ifndef GNN_TRAIN_SAMPLER_H
 #define GNN_TRAIN_SAMPLER_H
 
 #include "train/block.h"
 
-enum gnn_sampling { GNN_SAMPLE_UNIFORM, GNN_SAMPLE_LABOR };
-
 #define GNN_FANOUT_ALL UINT64_MAX
 
 struct gnn_sampler_opts {
-	const struct gnn_lists *lists;
+	struct gnn_backend     *backend;    /* that draws */
+	const struct gnn_lists *lists;      /* as it reads them; kept by address */
 	struct gnn_edge_rule    rule;
 	enum gnn_sampling       sampling;
 	uint64_t                dependency; /* steps, at least 1 */
 	uint32_t                layers;
 	const uint64_t         *fanout;     /* (layers), the seeds' hop first; copied */
 	uint64_t                seed;
-	uint32_t                threads;
 };
 
 /* One batch. Block l is of layer l, 0 at the features; its rows are the first src_count ids. */

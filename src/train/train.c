@@ -82,8 +82,8 @@ static int start_batches(struct run *r)
 		.workers = o->pipeline ? workers_of(o->threads) : 0,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
 			.sampling = o->sampling, .dependency = o->dependency,
-			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
-			.threads = o->threads}});
+			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed},
+		.threads = o->threads});
 }
 
 static int save(struct run *r)

@@ -295,6 +295,7 @@ Floats CudaGrad::run_net(int i, gnn_arch arch, uint32_t hidden, uint32_t dim,
 TEST_F(CudaGrad, WholeNets)
 {
 	Graph graph(700, 30);
+	gnn_backend *host = cpu_backend(1);
 	const uint32_t dim = 40;
 	std::vector<gnn_vid> seeds;
 
@@ -312,16 +313,17 @@ TEST_F(CudaGrad, WholeNets)
 			so.dependency = 1;
 			so.layers = 2;
 			so.fanout = fanout;
-			so.threads = 1;
+			so.backend = host;
 			ASSERT_EQ(gnn_sampler_create(&sampler, &so), 0);
 			ASSERT_EQ(gnn_sampler_draw(sampler, seeds.data(), seeds.size(), 7, &sample),
 				0);
 			for (uint32_t l = 0; l < 2; l++)
-				ASSERT_EQ(gnn_block_turn(&sample.block[l]), 0);
+				ASSERT_EQ(gnn_block_turn(&sample.block[l], host), 0);
 			twins([&](int i) { return run_net(i, arch, hidden, dim, sample); }, 2e-4);
 			gnn_sampler_destroy(sampler);
 			gnn_sample_fini(&sample);
 		}
+	gnn_backend_destroy(host);
 }
 
 } // namespace

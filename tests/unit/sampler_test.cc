@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "train/draw.h"
+#include "op/distinct.h"
 #include "train/sampler.h"
 #include "unit/train_fixture.h"
 
@@ -32,7 +32,7 @@ struct Drawn {
 		o.layers = (uint32_t)fanout.size();
 		o.fanout = fanout.data();
 		o.seed = 11;
-		o.threads = threads;
+		o.backend = backend = cpu_backend(threads);
 		EXPECT_EQ(gnn_sampler_create(&s, &o), 0);
 		for (gnn_vid v = 0; v < g.lists.vertices; v += 5)
 			seeds.push_back(v);
@@ -42,7 +42,11 @@ struct Drawn {
 		gnn_sampler_destroy(s);
 	}
 	Drawn(const Drawn &) = delete;
-	~Drawn() { gnn_sample_fini(&sample); }
+	~Drawn()
+	{
+		gnn_sample_fini(&sample);
+		gnn_backend_destroy(backend);
+	}
 
 	/* Global ids of a destination's entries. */
 	std::vector<gnn_vid> entries(uint32_t layer, uint64_t i) const
@@ -54,6 +58,7 @@ struct Drawn {
 			to.push_back(sample.id[b.src[e]]);
 		return to;
 	}
+	gnn_backend *backend;
 	gnn_sample sample{};
 };
 
@@ -176,7 +181,7 @@ TEST(Sampler, TurnedBlockHoldsTheSameEdges)
 	Drawn d(g, GCN, {4, 6});
 	gnn_block &b = d.sample.block[0];
 
-	ASSERT_EQ(gnn_block_turn(&b), 0);
+	ASSERT_EQ(gnn_block_turn(&b, d.backend), 0);
 	ASSERT_EQ(b.back_first[b.src_count], b.entry_count);
 	for (uint64_t u = 0; u < b.src_count; u++)
 		for (uint64_t i = b.back_first[u]; i < b.back_first[u + 1]; i++) {

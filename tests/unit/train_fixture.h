@@ -4,10 +4,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <vector>
 
 #include "base/rng.h"
+#include "op/backend.h"
 #include "train/lists.h"
+
+inline gnn_backend *cpu_backend(uint32_t threads)
+{
+	gnn_backend *b = nullptr;
+	gnn_backend_opts o{};
+
+	o.threads = threads;
+	EXPECT_EQ(gnn_backend_create(&b, "cpu", &o), 0);
+	return b;
+}
 
 struct Graph {
 	std::vector<uint64_t> first;

@@ -23,9 +23,7 @@ public:
 	Net(const Shape &setup, const Graph &graph, uint32_t threads)
 		: setup_(setup), graph_(graph)
 	{
-		gnn_backend_opts bo{};
-		bo.threads = threads;
-		EXPECT_EQ(gnn_backend_create(&backend_, "cpu", &bo), 0);
+		backend_ = cpu_backend(threads);
 		gnn_net_opts no{};
 		no.backend = backend_;
 		no.dropout = setup.dropout;
@@ -45,14 +43,14 @@ public:
 		so.layers = 2;
 		so.fanout = fanout;
 		so.seed = 5;
-		so.threads = threads;
+		so.backend = backend_;
 		EXPECT_EQ(gnn_sampler_create(&sampler_, &so), 0);
 		std::vector<gnn_vid> seeds;
 		for (gnn_vid v = 0; v < graph.lists.vertices; v += 2)
 			seeds.push_back(v);
 		EXPECT_EQ(gnn_sampler_draw(sampler_, seeds.data(), seeds.size(), 7, &sample_), 0);
 		for (uint32_t l = 0; l < 2; l++)
-			EXPECT_EQ(gnn_block_turn(&sample_.block[l]), 0);
+			EXPECT_EQ(gnn_block_turn(&sample_.block[l], backend_), 0);
 		for (uint64_t i = 0; i < sample_.id_count; i++)
 			for (uint32_t j = 0; j < setup.dim_in; j++)
 				x_.push_back((float)gnn_rng_unit(

@@ -1,7 +1,7 @@
 /*
- * train/draw.h - k distinct positions of a list of n, by a permutation keyed with what names them.
+ * op/distinct.h - k distinct positions of a list of n, by a permutation keyed with what names them.
  *
- * Flow     (seed, global step, hop, vertex) -> key -> [draw] -> positions
+ * Flow     (seed, global step, hop, vertex) -> key -> [distinct] -> positions
  * Owns     nothing
  * Lends    nothing
  * Thread   pure functions
@@ -12,8 +12,8 @@
  * x ^= x >> half on the next power of two, sent through again while outside [0, n), in constant
  * time a place; on short lists those rounds would favour some sets.
  */
-#ifndef GNN_TRAIN_DRAW_H
-#define GNN_TRAIN_DRAW_H
+#ifndef GNN_OP_DISTINCT_H
+#define GNN_OP_DISTINCT_H
 
 #include "base/rng.h"
 
