@@ -27,8 +27,8 @@ struct gnn_ahead_opts {
 	bool              lines;       /* blocks end behind a newline; one is added at the end */
 	/* One block each, by any worker, in any order; the consumer gets them in that of the file.
 	 */
-	void            (*work)(const void *arg, struct gnn_block *b);
-	const void       *arg;
+	void            (*work)(void *arg, struct gnn_block *b);
+	void             *arg;
 	uint64_t          out_bytes;
 	uint32_t          workers;
 };

@@ -185,7 +185,7 @@ static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 {
 	struct gnn_topo *t = &b->topo;
 	uint64_t bits = gnn_edges_bits(e), loops = 0;
-	int rc;
+	int rc = GNN_OK;
 
 	if (!t->remap && bits >> ID_BITS != 0)
 		return refuse_id(b, e);
@@ -233,6 +233,30 @@ static int seal_pool(struct gnn_builder *b)
 		.pool = b->pool, .threads = t->threads, .both_ways = t->undirected,
 		.unique = t->dedup}));
 	t->vertices = gnn_edgepool_id_end(b->pool);
+out:
+	return rc;
+}
+
+/* Narrow ids go to the pool as they are, as long as there is one with room. */
+int gnn_builder_add_batch(struct gnn_builder *b, const struct gnn_edge_batch *e)
+{
+	uint64_t wide[2 * SLICE_EDGES], loops = 0;
+	int rc = GNN_EOF;
+
+	GNN_ASSERT(!b->sealed);
+	if (b->pool != NULL && e->src32 != NULL)
+		GNN_TRY(gnn_edgepool_add_narrow(b->pool, e, &loops));
+	if (rc == GNN_OK) {
+		b->topo.edges_added += e->count;
+		b->topo.loops_added += loops;
+		goto out;
+	}
+	for (uint64_t i = 0; i < e->count; i += SLICE_EDGES) {
+		struct gnn_edges slice = gnn_edge_batch_slice(e, i, SLICE_EDGES, wide);
+
+		GNN_TRY(add_slice(b, &slice));
+	}
+	rc = GNN_OK;
 out:
 	return rc;
 }

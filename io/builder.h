@@ -82,6 +82,7 @@ GNN_BEGIN_DECLS
 
 int  gnn_builder_create (struct gnn_builder **out, const struct gnn_builder_opts *o);
 int  gnn_builder_add    (struct gnn_builder *b, const struct gnn_edges *e);
+int  gnn_builder_add_batch(struct gnn_builder *b, const struct gnn_edge_batch *e);
 /* Ends the edges. Known from here on: the number of vertices, and with remap external ids. */
 int  gnn_builder_seal   (struct gnn_builder *b, uint64_t vertices_min, uint64_t *vertices);
 /* Remap: row of an external id, GNN_EOF if the id occurs in no edge; ids may come in any order. */

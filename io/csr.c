@@ -29,7 +29,7 @@ struct gnn_csr {
 	uint32_t small[ITEMS];
 	struct gnn_keyrun_writer *runs; /* for: */
 	struct gnn_idset_writer *ids;
-	uint64_t used[ITEMS]; /* rows that have edges */
+	uint64_t used[ITEMS + 1]; /* rows that have edges, and room for one that has none */
 	uint32_t used_count;
 };
 
@@ -196,15 +196,48 @@ out:
 	return rc;
 }
 
+/* `n` of the rows, from number `first` on, for which there is room. */
+static void end_counted_rows(struct gnn_csr *c, const struct gnn_csr_rows *r, uint64_t first,
+	uint64_t n)
+{
+	uint64_t *offset = c->offset + c->rows, *used = c->used + c->used_count;
+	uint64_t before = c->counts.edges, most = c->counts.max_degree, last = c->row_edge;
+	uint32_t *self_loops = c->self_loops + c->rows;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t end = before + r->end[first + i], degree = end - last;
+
+		*used = c->row + i;
+		used += degree > 0;
+		most = degree > most ? degree : most;
+		offset[i] = last = end;
+		self_loops[i] = 0;
+	}
+	for (uint64_t i = 0; r->loops != NULL && i < n; i++) {
+		self_loops[i] = r->loops[first + i];
+		c->counts.self_loops += self_loops[i];
+		c->counts.loop_vertices += self_loops[i] > 0;
+	}
+	c->counts.max_degree = most;
+	c->row_edge = last;
+	c->row += n;
+	c->rows += (uint32_t)n;
+	c->used_count = (uint32_t)(used - c->used);
+}
+
 int gnn_csr_push_rows(void *csr, const struct gnn_csr_rows *r)
 {
 	struct gnn_csr *c = csr;
 	int rc = GNN_OK;
 
-	GNN_ASSERT(r->count == 0 || r->first == c->row);
-	for (uint64_t i = 0; i < r->count; i++) {
-		c->loops = r->loops == NULL ? 0 : r->loops[i];
-		GNN_TRY(end_rows(c, c->counts.edges + r->end[i], c->row + 1));
+	GNN_ASSERT(r->count == 0 || (r->first == c->row && r->count <= c->opts.vertices - c->row));
+	for (uint64_t i = 0, n; i < r->count; i += n) {
+		n = gnn_min_u64(r->count - i, ITEMS - gnn_max_u64(c->rows, c->used_count));
+		end_counted_rows(c, r, i, n);
+		if (c->used_count == ITEMS)
+			GNN_TRY(tell_used(c));
+		if (c->rows == ITEMS)
+			GNN_TRY(flush_rows(c));
 	}
 	c->counts.duplicates += r->duplicates;
 	GNN_TRY(push_small(c, r->neighbor, r->edges));

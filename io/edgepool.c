@@ -10,7 +10,7 @@
 
 enum {
 	WORKERS_MAX = 16,
-	BATCH_EDGES_MAX = 512 << 10, /* of which a bucket gets a page or less */
+	BATCH_EDGES_MAX = 256 << 10, /* of which a bucket gets half a page or less */
 	BATCH_EDGES_MIN = 4 << 10,
 	MEMORY_SHARE = 32,           /* a batch is this part of the memory at most */
 	SLICE_EDGES = 4096,          /* handed on at a time */
@@ -284,6 +284,23 @@ out:
 	return rc;
 }
 
+/* Ids of 32 bits. Returns the largest of them, and counts self-loops. */
+static uint32_t pack_narrow(uint64_t *to, const uint32_t *src, const uint32_t *dst, uint64_t n,
+	uint32_t *loops)
+{
+	uint32_t largest = 0, equal = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t larger = src[i] > dst[i] ? src[i] : dst[i];
+
+		to[i] = (uint64_t)src[i] << ID_BITS | dst[i];
+		equal += src[i] == dst[i];
+		largest = larger > largest ? larger : largest;
+	}
+	*loops = equal;
+	return largest;
+}
+
 /* Returns the largest id, or `largest`. */
 static uint64_t pack(struct batch *b, const struct gnn_edges *e, uint64_t n, uint64_t largest)
 {
@@ -344,6 +361,46 @@ int gnn_edgepool_add(struct gnn_edgepool *p, const struct gnn_edges *e, uint64_t
 		return GNN_EOF;
 	p->bits |= bits;
 	rc = add(p, *e);
+	return rc < 0 ? join_workers(p, rc) : GNN_OK;
+}
+
+static int add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch *e, uint64_t *loops)
+{
+	int rc = GNN_OK;
+
+	for (uint64_t at = 0, n; at < e->count; at += n) {
+		struct batch *b;
+		uint64_t largest;
+		uint32_t equal;
+
+		if (p->current == NULL)
+			GNN_TRY(take_batch(p));
+		b = p->current;
+		n = gnn_min_u64(e->count - at, p->batch_edges - b->count);
+		largest = pack_narrow(b->edge + b->count, e->src32 + at, e->dst32 + at, n, &equal);
+		if (b->weight != NULL)
+			memcpy(b->weight + b->count, e->weight + at, n * sizeof(float));
+		b->count += n;
+		p->id_end = gnn_max_u64(p->id_end, largest + 1);
+		p->count += n;
+		*loops += equal;
+		if (b->count == p->batch_edges)
+			GNN_TRY(hand_to_workers(p));
+	}
+out:
+	return rc;
+}
+
+int gnn_edgepool_add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch *e,
+	uint64_t *loops)
+{
+	int rc;
+
+	GNN_ASSERT(e->weight != NULL || !p->opts.weighted || e->count == 0);
+	if (!has_room(p, e->count, p->bits | e->bits))
+		return GNN_EOF;
+	p->bits |= e->bits;
+	rc = add_narrow(p, e, loops);
 	return rc < 0 ? join_workers(p, rc) : GNN_OK;
 }
 

@@ -39,6 +39,9 @@ GNN_BEGIN_DECLS
 int  gnn_edgepool_create(struct gnn_edgepool **out, const struct gnn_edgepool_opts *o);
 /* All of them, or none of them and GNN_EOF: too many, or an id over 32 bits. */
 int  gnn_edgepool_add   (struct gnn_edgepool *p, const struct gnn_edges *e, uint64_t bits);
+/* The same of narrow ids; counts the self-loops among them. */
+int  gnn_edgepool_add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch *e,
+	uint64_t *loops);
 int  gnn_edgepool_end   (struct gnn_edgepool *p); /* all blocks have one layout then */
 /*
  * Instead of all that follows: hands all edges on and frees them as they go. Equal edges keep their

@@ -62,7 +62,7 @@ static int check_weights(const struct weighed *w, uint64_t first, uint64_t count
 	return GNN_OK;
 }
 
-static int next_weighed(struct gnn_edge_source *base, struct gnn_edges *batch)
+static int next_weighed(struct gnn_edge_source *base, struct gnn_edge_batch *batch)
 {
 	struct weighed *w = (struct weighed *)base;
 	struct gnn_rows_source *rows = &w->weights->source;

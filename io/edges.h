@@ -30,7 +30,7 @@ struct gnn_edge_counts {
 
 struct gnn_edge_source {
 	/* GNN_EOF at the end. A batch may be empty of weights, never of edges. */
-	int  (*next) (struct gnn_edge_source *s, struct gnn_edges *batch);
+	int  (*next) (struct gnn_edge_source *s, struct gnn_edge_batch *batch);
 	void (*close)(struct gnn_edge_source *s);
 	bool weighted;
 	struct gnn_edge_counts counts;

@@ -21,10 +21,11 @@ enum {
 	PAIRS = 1024,     /* converted on the stack, before they are parted */
 };
 
-/* What came of a block; its ids lie behind it. */
+/* What came of a block. Its ids, of 4 or 8 bytes, lie behind it, or are those of the file. */
 struct converted {
-	uint64_t bad; /* the first id that is none, counted in file order; UINT64_MAX: none */
-	uint64_t *first, *second; /* ends side by side: sources, destinations; apart: one of them */
+	uint64_t bad;  /* the first id that is none, counted in file order; UINT64_MAX: none */
+	uint64_t bits; /* the union of all ids */
+	void *first, *second; /* ends side by side: sources, destinations; apart: one of them */
 };
 
 struct array_source {
@@ -36,59 +37,97 @@ struct array_source {
 	bool apart;
 	bool finished;
 	uint64_t edges, block_edges;
+	uint64_t limit;    /* ids at and over it are refused, negative ones too */
+	uint64_t id_bytes; /* as they are handed on */
 };
 
 /* The first of `count` ids at and over the limit; UINT64_MAX: none. */
-static uint64_t find_over(const uint64_t *id, uint64_t count, uint64_t limit)
+static uint64_t find_over(const void *id, uint64_t id_bytes, uint64_t count, uint64_t limit)
 {
-	uint64_t over = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t one = id_bytes == 4 ? ((const uint32_t *)id)[i] :
+			((const uint64_t *)id)[i];
 
-	for (uint64_t i = 0; i < count; i++)
-		over |= id[i] >= limit;
-	for (uint64_t i = 0; over && i < count; i++) {
-		if (id[i] >= limit)
+		if (one >= limit)
 			return i;
 	}
 	return UINT64_MAX;
 }
 
-static uint64_t convert(const struct array_source *s, char *from, uint64_t count, uint64_t *to)
+static uint64_t union32(const uint32_t *id, uint64_t count)
 {
-	const struct gnn_npy *head = &s->array[0]->head;
-	uint64_t bad;
+	uint32_t bits = 0;
 
-	if (head->swapped)
-		gnn_num_swap(from, count, gnn_num_bytes(head->type));
-	bad = gnn_num_to_u64(head->type, from, count, to);
-	return bad < count ? bad : find_over(to, count, s->opts.id_limit);
+	for (uint64_t i = 0; i < count; i++)
+		bits |= id[i];
+	return bits;
 }
 
-static void convert_end(const void *arg, struct gnn_block *b)
+static uint64_t union64(const uint64_t *id, uint64_t count)
+{
+	uint64_t bits = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		bits |= id[i];
+	return bits;
+}
+
+/* Ids of the width that is handed on: where they lie when the file has it, else at `to`. */
+static void *convert(const struct array_source *s, char *from, uint64_t count, void *to,
+	struct converted *c)
+{
+	const struct gnn_npy *head = &s->array[0]->head;
+	uint64_t size = gnn_num_bytes(head->type), bits;
+	void *id = from;
+
+	if (head->swapped)
+		gnn_num_swap(from, count, (uint32_t)size);
+	if (size != s->id_bytes) {
+		c->bad = gnn_num_to_u64(head->type, from, count, to);
+		if (c->bad < count)
+			return to;
+		id = to;
+	}
+	bits = s->id_bytes == 4 ? union32(id, count) : union64(id, count);
+	c->bits |= bits;
+	c->bad = bits < s->limit ? UINT64_MAX : find_over(id, s->id_bytes, count, s->limit);
+	return id;
+}
+
+static void convert_end(void *arg, struct gnn_block *b)
 {
 	const struct array_source *s = arg;
 	struct converted *c = b->out;
 
-	c->first = (uint64_t *)(c + 1);
-	c->bad = convert(s, b->data, b->bytes / gnn_num_bytes(s->array[0]->head.type), c->first);
+	*c = (struct converted){0};
+	c->first = convert(s, b->data, b->bytes / gnn_num_bytes(s->array[0]->head.type), c + 1, c);
 }
 
-static void convert_pairs(const void *arg, struct gnn_block *b)
+#define PART_PAIRS(type)                                               \
+	for (uint64_t i = 0; i < n; i++) {                             \
+		((type *)c->first)[at + i] = ((const type *)pair)[2 * i];      \
+		((type *)c->second)[at + i] = ((const type *)pair)[2 * i + 1]; \
+	}
+
+static void convert_pairs(void *arg, struct gnn_block *b)
 {
 	const struct array_source *s = arg;
 	uint64_t size = gnn_num_bytes(s->array[0]->head.type), edges = b->bytes / (2 * size);
 	struct converted *c = b->out;
-	uint64_t pair[2 * PAIRS];
+	uint64_t wide[2 * PAIRS];
 
-	*c = (struct converted){UINT64_MAX, (uint64_t *)(c + 1), NULL};
-	c->second = c->first + s->block_edges;
+	*c = (struct converted){UINT64_MAX, 0, c + 1, NULL};
+	c->second = (char *)c->first + s->block_edges * s->id_bytes;
 	for (uint64_t at = 0, n; at < edges && c->bad == UINT64_MAX; at += n) {
+		const void *pair;
+
 		n = gnn_min_u64(PAIRS, edges - at);
-		c->bad = convert(s, b->data + 2 * at * size, 2 * n, pair);
+		pair = convert(s, b->data + 2 * at * size, 2 * n, wide, c);
 		c->bad += c->bad == UINT64_MAX ? 0 : 2 * at;
-		for (uint64_t i = 0; i < n; i++) {
-			c->first[at + i] = pair[2 * i];
-			c->second[at + i] = pair[2 * i + 1];
-		}
+		if (s->id_bytes == 4)
+			PART_PAIRS(uint32_t)
+		else
+			PART_PAIRS(uint64_t)
 	}
 }
 
@@ -162,14 +201,15 @@ out:
 	return rc;
 }
 
-static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
+static int next_batch(struct gnn_edge_source *base, struct gnn_edge_batch *batch)
 {
 	struct array_source *s = (struct array_source *)base;
-	const struct converted *c;
+	const struct converted *c, *other;
+	const void *second;
 	uint64_t edges;
 	int rc = GNN_OK;
 
-	*batch = (struct gnn_edges){0};
+	*batch = (struct gnn_edge_batch){0};
 	if (s->finished || s->base.counts.edges == s->edges)
 		return finish(s);
 	GNN_TRY(next_blocks(s, &edges));
@@ -178,8 +218,12 @@ static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
 	GNN_TRY(check_bad(s));
 	s->base.counts.edges += edges;
 	c = s->block[0]->out;
-	batch->src = c->first;
-	batch->dst = s->apart ? ((const struct converted *)s->block[1]->out)->first : c->second;
+	other = s->apart ? s->block[1]->out : c;
+	second = s->apart ? other->first : c->second;
+	*batch = s->id_bytes == 4 ?
+		(struct gnn_edge_batch){.src32 = c->first, .dst32 = second} :
+		(struct gnn_edge_batch){.src = c->first, .dst = second};
+	batch->bits = c->bits | other->bits;
 	batch->count = edges;
 out:
 	return rc;
@@ -217,6 +261,10 @@ static int choose_layout(struct array_source *s)
 	}
 	s->edges = head->shape[layout == GNN_EDGES_2XE ? 1 : 0];
 	s->apart = (layout == GNN_EDGES_2XE) != head->fortran;
+	s->id_bytes = gnn_num_bytes(head->type) == 4 ? 4 : 8;
+	s->limit = s->opts.id_limit;
+	if (gnn_num_is_signed(head->type))
+		s->limit = gnn_min_u64(s->limit, (uint64_t)1 << (8 * s->id_bytes - 1));
 	return GNN_OK;
 }
 
@@ -229,7 +277,7 @@ static int open_streams(struct array_source *s, const struct gnn_ndarray_opts *a
 		.block_bytes = s->block_edges * size * ids,
 		.work = s->apart ? convert_end : convert_pairs,
 		.arg = s,
-		.out_bytes = sizeof(struct converted) + s->block_edges * ids * sizeof(uint64_t),
+		.out_bytes = sizeof(struct converted) + s->block_edges * ids * s->id_bytes,
 		/* Two streams have a worker for every second thread each. */
 		.workers = gnn_ahead_workers((uint32_t)gnn_ceil_div(s->opts.threads, 3 - ids)),
 	};

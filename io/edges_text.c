@@ -7,6 +7,7 @@
 #include "io/edgeline.h"
 #include "io/scan.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -23,7 +24,9 @@ struct parsed {
 	uint64_t edges, lines, comments, blanks, columns_max;
 	const char *bad; /* the line that ended it; NULL: none */
 	enum gnn_line_kind kind;
-	uint64_t *src, *dst;
+	uint64_t bits;   /* the union of all ids */
+	bool narrow;     /* ids are of 32 bits */
+	void *src, *dst;
 	float *weight;   /* NULL: none */
 };
 
@@ -31,6 +34,7 @@ struct text_source {
 	struct gnn_edge_source base;
 	struct gnn_line_rules rules;
 	uint64_t edges_max; /* of a block */
+	atomic_bool wide;   /* ids of over 32 bits have been seen: a hint to the workers */
 	struct gnn_input *input;
 	struct gnn_ahead *ahead;
 	struct gnn_block *block;
@@ -51,6 +55,19 @@ static inline const char *parse_plain(const char *p, uint64_t limit, uint64_t *s
 	return *r == '\n' && *src < limit && *dst < limit ? r + 1 : NULL;
 }
 
+static inline void put_edge(struct parsed *to, uint64_t src, uint64_t dst, bool narrow)
+{
+	if (narrow) {
+		((uint32_t *)to->src)[to->edges] = (uint32_t)src;
+		((uint32_t *)to->dst)[to->edges] = (uint32_t)dst;
+	} else {
+		((uint64_t *)to->src)[to->edges] = src;
+		((uint64_t *)to->dst)[to->edges] = dst;
+	}
+	to->bits |= src | dst;
+	to->edges++;
+}
+
 /* Any line at p, whose newline is at `end`. False when it is an error. */
 static bool parse_any(struct parsed *to, const struct gnn_line_rules *rules, const char *p,
 	const char *end)
@@ -66,12 +83,10 @@ static bool parse_any(struct parsed *to, const struct gnn_line_rules *rules, con
 		to->blanks++;
 		return true;
 	case GNN_LINE_EDGE:
-		to->src[to->edges] = line.src;
-		to->dst[to->edges] = line.dst;
 		if (to->weight != NULL)
 			to->weight[to->edges] = line.weight;
 		to->columns_max = gnn_max_u64(to->columns_max, line.columns);
-		to->edges++;
+		put_edge(to, line.src, line.dst, to->narrow);
 		return true;
 	default:
 		return false;
@@ -79,19 +94,22 @@ static bool parse_any(struct parsed *to, const struct gnn_line_rules *rules, con
 }
 
 /* The arrays behind the head of `out`: edges_max of each. */
-static struct parsed lay_out(void *out, uint64_t edges_max, bool weighted)
+static struct parsed lay_out(void *out, uint64_t edges_max, bool weighted, bool narrow)
 {
 	uint64_t *ids = (uint64_t *)((struct parsed *)out + 1);
 
-	return (struct parsed){.src = ids, .dst = ids + edges_max,
+	return (struct parsed){.src = ids, .dst = ids + edges_max, .narrow = narrow,
 		.weight = weighted ? (float *)(ids + 2 * edges_max) : NULL};
 }
 
-static void parse_block(const void *arg, struct gnn_block *b)
+/* False when the ids take more than the 32 bits that they were to be put into. */
+static inline bool parse_lines(const struct text_source *t, const struct gnn_block *b,
+	struct parsed *out, const bool narrow)
 {
-	const struct text_source *t = arg;
 	const struct gnn_line_rules *rules = &t->rules;
-	struct parsed to = lay_out(b->out, t->edges_max, t->base.weighted);
+	uint64_t limit = narrow ? gnn_min_u64(rules->id_limit, (uint64_t)1 << 32) :
+		rules->id_limit;
+	struct parsed to = lay_out(b->out, t->edges_max, t->base.weighted, narrow);
 	const char *p = b->data, *end = p + b->bytes;
 	uint64_t src, dst;
 
@@ -99,10 +117,9 @@ static void parse_block(const void *arg, struct gnn_block *b)
 		const char *next = NULL;
 
 		if (to.weight == NULL)
-			next = parse_plain(p, rules->id_limit, &src, &dst);
+			next = parse_plain(p, limit, &src, &dst);
 		if (next != NULL) {
-			to.src[to.edges] = src;
-			to.dst[to.edges++] = dst;
+			put_edge(&to, src, dst, narrow);
 			p = next;
 			continue;
 		}
@@ -114,6 +131,19 @@ static void parse_block(const void *arg, struct gnn_block *b)
 		p = next + 1;
 	}
 	to.lines = to.edges + to.comments + to.blanks;
+	*out = to;
+	return !narrow || to.bits >> 32 == 0;
+}
+
+static void parse_block(void *arg, struct gnn_block *b)
+{
+	struct text_source *t = arg;
+	struct parsed to;
+
+	if (atomic_load_explicit(&t->wide, memory_order_relaxed) || !parse_lines(t, b, &to, true)) {
+		atomic_store_explicit(&t->wide, true, memory_order_relaxed);
+		parse_lines(t, b, &to, false);
+	}
 	*(struct parsed *)b->out = to;
 }
 
@@ -138,13 +168,13 @@ static int add_counts(struct text_source *t, const struct parsed *from)
 		c->lines + 1);
 }
 
-static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
+static int next_batch(struct gnn_edge_source *base, struct gnn_edge_batch *batch)
 {
 	struct text_source *t = (struct text_source *)base;
 	const struct parsed *from;
 	int rc = GNN_OK;
 
-	*batch = (struct gnn_edges){0};
+	*batch = (struct gnn_edge_batch){0};
 	do {
 		if (t->block != NULL)
 			gnn_ahead_put(t->ahead, t->block);
@@ -157,7 +187,12 @@ static int next_batch(struct gnn_edge_source *base, struct gnn_edges *batch)
 		from = t->block->out;
 		GNN_TRY(add_counts(t, from));
 	} while (from->edges == 0);
-	*batch = (struct gnn_edges){from->src, from->dst, from->weight, from->edges};
+	*batch = from->narrow ?
+		(struct gnn_edge_batch){.src32 = from->src, .dst32 = from->dst} :
+		(struct gnn_edge_batch){.src = from->src, .dst = from->dst};
+	batch->weight = from->weight;
+	batch->count = from->edges;
+	batch->bits = from->bits;
 out:
 	return rc;
 }

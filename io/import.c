@@ -130,14 +130,14 @@ static int add_edges(struct import *m)
 {
 	struct gnn_progress *progress = gnn_progress_begin("edges", "edges", 0);
 	uint64_t start = gnn_clock_ns();
-	struct gnn_edges batch;
+	struct gnn_edge_batch batch;
 	int rc = GNN_OK;
 
 	for (;;) {
 		GNN_TRY(m->edges->next(m->edges, &batch));
 		if (rc == GNN_EOF)
 			break;
-		rc = gnn_builder_add(m->builder, &batch);
+		rc = gnn_builder_add_batch(m->builder, &batch);
 		if (rc == GNN_EDATA)
 			gnn_err_place(rc, "%s", m->data.edges.path);
 		GNN_TRY(rc);

@@ -48,6 +48,11 @@ bool gnn_num_is_int(enum gnn_num t)
 		(types[t].class == NUM_SIGNED || types[t].class == NUM_UNSIGNED);
 }
 
+bool gnn_num_is_signed(enum gnn_num t)
+{
+	return t < GNN_NUM_COUNT && types[t].class == NUM_SIGNED;
+}
+
 bool gnn_num_is_float(enum gnn_num t)
 {
 	return t < GNN_NUM_COUNT && types[t].class == NUM_FLOAT;

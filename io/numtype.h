@@ -37,6 +37,7 @@ GNN_BEGIN_DECLS
 uint32_t    gnn_num_bytes   (enum gnn_num t);
 const char *gnn_num_name    (enum gnn_num t); /* "f32", "bool" ... */
 bool        gnn_num_is_int  (enum gnn_num t); /* B1 is none */
+bool        gnn_num_is_signed(enum gnn_num t);
 bool        gnn_num_is_float(enum gnn_num t);
 /* "f32" and "<f4", "bool", "u8" (8 bits) ...; GNN_NUM_COUNT when it is none of them. */
 enum gnn_num gnn_num_parse(const char *name);

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Edges into a store: what an import takes, beside what the disk alone would.
 
-usage: import_bench.py BUILD [--folder DIR] [--scale 21] [--edges 40M] [--npy-edges 20M]
-                       [--repeats 5] [--json FILE]
+usage: import_bench.py BUILD [--folder DIR] [--scale 21] [--edges 40M] [--npy-edges 40M]
+                       [--repeats 5] [--threads N] [--host-memory SIZE] [--json FILE]
 
-Makes R-MAT edges once a folder (kept when one is given), as text with a SNAP heading and as npy.
-Each repeat measures the disk (BUILD/tests/io_bench, direct I/O, 8 MiB at a time, 8 in flight: reads
-and writes), then imports each file. Inputs lie in the page cache; outputs are removed before. The
-floor is the bytes of the input at the rate of reads and those of the store at the rate of writes.
-Needs numpy.
+Makes its inputs once a folder (kept when one is given): `gnnrun generate rmat` draws the graph, its
+edges are shuffled, and written as text with a SNAP heading and as npy, int32 [2, E]. Each repeat
+measures the disk (BUILD/tests/io_bench, direct I/O, 8 MiB at a time, 8 in flight: reads and writes)
+and imports each file. Inputs lie in the page cache; outputs are removed before. The floor is the
+bytes of the input at the rate of reads and those of the store at the rate of writes. Needs numpy.
 """
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,26 +27,18 @@ parser.add_argument('build')
 parser.add_argument('--folder')
 parser.add_argument('--scale', type=int, default=21)
 parser.add_argument('--edges', default='40M')
-parser.add_argument('--npy-edges', default='20M')
+parser.add_argument('--npy-edges', default='40M')
 parser.add_argument('--repeats', type=int, default=5)
+parser.add_argument('--threads')
+parser.add_argument('--host-memory')
 parser.add_argument('--json')
 args = parser.parse_args()
 CHUNK = 1 << 20
+GNNRUN = os.path.join(args.build, 'gnnrun')
 
 
 def number(text):
     return int(float(text.rstrip('M')) * (1e6 if text.endswith('M') else 1))
-
-
-def rmat(rng, scale, count):
-    """a, b, c = .57, .19, .19; ids scattered by an odd factor."""
-    src, dst = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
-    for _ in range(scale):
-        u = rng.random(count, np.float32)
-        src = src << 1 | (u >= .76)
-        dst = dst << 1 | (((u >= .57) & (u < .76)) | (u >= .95))
-    mask, factor = np.uint32((1 << scale) - 1), np.uint32(0x9e3779b1)
-    return src * factor & mask, dst * factor & mask
 
 
 def digits(ids, end):
@@ -58,19 +51,39 @@ def digits(ids, end):
     return text, used
 
 
+def write_text(path, src, dst):
+    with open(path, 'wb') as f:
+        f.write(b'# Nodes: %d Edges: %d\n' % (1 << args.scale, len(src)))
+        for i in range(0, len(src), CHUNK):
+            parts = [digits(src[i:i + CHUNK], '\t'), digits(dst[i:i + CHUNK], '\n')]
+            f.write(np.hstack([p[0] for p in parts])[np.hstack([p[1] for p in parts])].tobytes())
+
+
+def draw(folder):
+    """Sources and destinations in no order, as `gnnrun generate` draws them."""
+    store, part = os.path.join(folder, 'drawn.h5'), os.path.join(folder, 'part.npy')
+    edges = max(number(args.edges), number(args.npy_edges))
+    quiet = {'check': True, 'stdout': subprocess.DEVNULL}
+    subprocess.run([GNNRUN, 'generate', 'rmat', store, '--scale', str(args.scale), '--edges',
+                    str(edges), '--feat-dim', '0', '--classes', '0'], **quiet)
+    arrays = []
+    for name in ('offsets', 'neighbors'):
+        subprocess.run([GNNRUN, 'export', store, part, '--dataset', 'topology/out/' + name],
+                       **quiet)
+        arrays.append(np.load(part).ravel())
+    os.remove(part)
+    os.remove(store)
+    order = np.random.default_rng(0).permutation(edges)
+    src = np.repeat(np.arange(1 << args.scale, dtype=np.int32), np.diff(arrays[0].astype(np.int64)))
+    return src[order], arrays[1].astype(np.int32)[order]
+
+
 def make(folder):
     text, npy = os.path.join(folder, 'edges.txt'), os.path.join(folder, 'edges.npy')
-    rng, edges, ids = np.random.default_rng(0), number(args.edges), []
-    if os.path.exists(text) and os.path.exists(npy):
-        return text, npy
-    with open(text, 'wb') as f:
-        f.write(b'# Nodes: %d Edges: %d\n' % (1 << args.scale, edges))
-        for first in range(0, edges, CHUNK):
-            src, dst = rmat(rng, args.scale, min(CHUNK, edges - first))
-            ids.append(np.stack([src, dst]).astype(np.int32))
-            parts = [digits(src, '\t'), digits(dst, '\n')]
-            f.write(np.hstack([p[0] for p in parts])[np.hstack([p[1] for p in parts])].tobytes())
-    np.save(npy, np.concatenate(ids, axis=1)[:, :number(args.npy_edges)])
+    if not (os.path.exists(text) and os.path.exists(npy)):
+        src, dst = draw(folder)
+        write_text(text, src[:number(args.edges)], dst[:number(args.edges)])
+        np.save(npy, np.stack([src, dst])[:, :number(args.npy_edges)])
     return text, npy
 
 
@@ -86,9 +99,14 @@ def disk(folder):
 def run(source, store):
     if os.path.exists(store):
         os.remove(store)
-    out = subprocess.run([os.path.join(args.build, 'gnnrun'), 'import', source, store, '--json',
-                          '--progress', 'never'], check=True, capture_output=True, text=True).stdout
-    return json.loads(out)
+    options = [part for name in ('threads', 'host_memory') if getattr(args, name)
+               for part in ('--' + name.replace('_', '-'), getattr(args, name))]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out = subprocess.run([GNNRUN, 'import', source, store, '--json', '--progress', 'never',
+                          *options], check=True, capture_output=True, text=True).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return dict(json.loads(out), cpu_s=after.ru_utime + after.ru_stime -
+                before.ru_utime - before.ru_stime)
 
 
 def spread(values, unit=1.0):
@@ -110,15 +128,18 @@ def main():
                 if repeat > 0:
                     result.setdefault(os.path.basename(path), []).append({
                         'wall_s': report['wall_s'], 'edges': report['edges_read'],
+                        'cpu_s': report['cpu_s'], 'bytes': os.path.getsize(path),
                         'peak_mib': report['peak_host_bytes'] / (1 << 20), 'floor_s': floor,
                         'read': rate['read'], 'write': rate['write']})
         os.remove(store)
     for name, rows in result.items():
         wall = [r['wall_s'] for r in rows]
-        print('%-9s %.0f M edges: %s s = %s M edges/s; peak %.0f MiB' % (
-            name, rows[0]['edges'] / 1e6, spread(wall),
+        print('%-9s %.0f M edges, %.0f MB: %s s = %s M edges/s; peak %.0f MiB' % (
+            name, rows[0]['edges'] / 1e6, rows[0]['bytes'] / 1e6, spread(wall),
             spread([r['edges'] / r['wall_s'] for r in rows], 1e-6),
             max(r['peak_mib'] for r in rows)))
+        print('          processor %s ns an edge' % spread(
+            [r['cpu_s'] / r['edges'] for r in rows], 1e9))
         print('          disk read %s, write %s GB/s; floor %s s, ratio %s' % (
             spread([r['read'] for r in rows], 1e-9), spread([r['write'] for r in rows], 1e-9),
             spread([r['floor_s'] for r in rows]),

@@ -21,15 +21,21 @@ struct EdgesTest : ImportFixture {
 	}
 	int drain(struct gnn_edge_source *s)
 	{
-		struct gnn_edges batch;
+		struct gnn_edge_batch batch;
+		std::vector<uint64_t> wide;
 		int rc;
 		edges.clear();
 		weights.clear();
 		while ((rc = s->next(s, &batch)) == GNN_OK) {
 			EXPECT_GT(batch.count, 0u);
 			EXPECT_EQ(batch.weight != nullptr, s->weighted);
-			for (uint64_t i = 0; i < batch.count; i++) {
-				edges.emplace_back(batch.src[i], batch.dst[i]);
+			EXPECT_NE(batch.src == nullptr, batch.src32 == nullptr);
+			wide.resize(2 * batch.count);
+			struct gnn_edges e = gnn_edge_batch_slice(&batch, 0, batch.count,
+				wide.data());
+			EXPECT_EQ(gnn_edges_bits(&e), batch.bits);
+			for (uint64_t i = 0; i < e.count; i++) {
+				edges.emplace_back(e.src[i], e.dst[i]);
 				if (s->weighted)
 					weights.push_back(batch.weight[i]);
 			}
@@ -216,6 +222,24 @@ TEST_F(EdgesTest, ManyBlocksKeepOrderAndLines)
 	refuse(data + "5 x\n6 y\n", ":" + std::to_string(line + 1) + ": 'x'");
 	EXPECT_EQ(read(file("e.gz", gzip(data).substr(0, 100000))), GNN_EDATA);
 	EXPECT_TRUE(says("ends early"));
+}
+
+// Blocks hand out ids of 32 bits as long as theirs fit, whatever other blocks hold.
+TEST_F(EdgesTest, IdsThatWidenOnTheWay)
+{
+	for (uint32_t column : {0u, 3u}) {
+		std::string data;
+		Pairs want;
+		for (uint64_t i = 0; data.size() < (3u << 20); i++) {
+			uint64_t u = i, v = i == 100000 ? 1ull << 32 : (1ull << 32) - 1 - i;
+			data += std::to_string(u) + " " + std::to_string(v) +
+				(column != 0 ? " 0.5\n" : "\n");
+			want.emplace_back(u, v);
+		}
+		o.weight_column = column;
+		ASSERT_EQ(text(data), GNN_EOF) << gnn_err_text();
+		EXPECT_TRUE(edges == want);
+	}
 }
 
 TEST_F(EdgesTest, LinesAreNotEndless)
