@@ -187,6 +187,25 @@ static void list_crash_points(void)
 		gnn_out("%s\n", *name);
 }
 
+static int print_version(const struct gnn_config *c)
+{
+	struct gnn_json *j = NULL;
+	int rc = GNN_OK;
+
+	if (!c->json) {
+		gnn_out("gnnrun " GNN_VERSION "\n");
+		return GNN_OK;
+	}
+	GNN_TRY(gnn_json_create(&j));
+	gnn_json_text(j, "command", "version");
+	gnn_json_text(j, "version", GNN_VERSION);
+	gnn_json_text(j, "compiler", "gcc " __VERSION__);
+	rc = gnn_json_print(j);
+out:
+	gnn_json_destroy(j);
+	return rc;
+}
+
 static int run(struct gnn_config *c, bool *said)
 {
 	if (c->dump_options)
@@ -194,7 +213,7 @@ static int run(struct gnn_config *c, bool *said)
 	else if (c->list_crash_points)
 		list_crash_points();
 	else if (c->version)
-		gnn_out("gnnrun " GNN_VERSION "\n");
+		return print_version(c);
 	else if (c->help)
 		gnn_help(commands, c->command);
 	else if (c->print_config)

@@ -93,6 +93,11 @@ class Help(Case):
         r = run("--version")
         self.ends(0, r)
         self.assertRegex(r.stdout, r"^gnnrun \d+\.\d+\.\d+\n$")
+        for words in (("--version", "--json"), ("--json", "--version")):
+            j = run(*words)
+            self.ends(0, j)
+            self.assertEqual(j.stdout.count("\n"), 1)
+            self.assertEqual("gnnrun " + json.loads(j.stdout)["version"], r.stdout.rstrip())
 
     def test_hidden_options_are_hidden(self):
         self.assertNotIn("faults", run("infer", "--help").stdout + DOCS.read_text())
@@ -182,13 +187,17 @@ class Output(Case):
         for key in ("gpu", "io_uring", "direct_io"):
             self.assertIsInstance(found[key], bool)
         self.assertEqual(found["gpu"], found["gpu_why"] is None)
+        chip = found["processor"]
+        self.assertGreaterEqual(chip["hardware_threads"], chip["cores"])
+        self.assertGreaterEqual(chip["cores"], chip["packages"])
+        self.assertEqual([c["level"] for c in chip["caches"]], [1, 2, 3])
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_doctor_for_people(self):
         r = run("doctor", self.folder)
         self.ends(0, r)
-        for word in ("kernel", "cores", "memory", "memlock", "BLAS", "HDF5", "liburing", "GPU",
-                     "O_DIRECT", "io_uring"):
+        for word in ("kernel", "cores", "processor", "NUMA nodes", "caches", "memory", "memlock",
+                     "BLAS", "HDF5", "liburing", "GPU", "O_DIRECT", "io_uring"):
             self.assertIn(word, r.stdout)
 
     def test_a_folder_that_cannot_be_tried(self):

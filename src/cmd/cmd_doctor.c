@@ -1,4 +1,5 @@
 /* cmd/cmd_doctor.c - gnnrun doctor: what a bug report should begin with. */
+#include "base/hardware.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/machine.h"
@@ -11,6 +12,7 @@
 struct record {
 	const char *folder;
 	struct gnn_memory_state memory;
+	struct gnn_hardware hardware;
 	struct gnn_dio_probe disk;
 	struct gnn_err_state tried; /* whether the folder could be tried */
 	struct gnn_err_state gpu;   /* whether a GPU can be used */
@@ -24,6 +26,7 @@ static void look(struct record *r, const struct gnn_config *c)
 
 	gnn_machine_memory(&r->memory, "");
 	gnn_machine_kernel(r->kernel);
+	gnn_hardware_look(&r->hardware);
 	gnn_h5_version(r->hdf5, sizeof(r->hdf5));
 	gnn_err_clear();
 	gnn_err_save(&r->tried, gnn_dio_probe(r->folder, &r->disk));
@@ -39,6 +42,21 @@ static const char *limit_text(char *to, uint64_t bytes)
 	return bytes == UINT64_MAX ? "none" : gnn_units_bytes(to, (double)bytes);
 }
 
+static void print_hardware(const struct gnn_hardware *h)
+{
+	char bytes[GNN_UNITS_BYTES];
+
+	gnn_out("processor  %s\n", h->model[0] != '\0' ? h->model : "not named");
+	gnn_out("           %u packages, %u cores, %u hardware threads, %u NUMA nodes\n",
+		h->packages, h->cores, h->threads, h->numa_nodes);
+	for (int i = 0; i < GNN_CACHE_LEVELS; i++)
+		if (h->cache[i].count > 0)
+			gnn_out("%s L%d %u x %s", i == 0 ? "caches    " : ",", i + 1,
+				h->cache[i].count,
+				gnn_units_bytes(bytes, (double)h->cache[i].bytes));
+	gnn_out("%s\n", h->cache[0].count > 0 ? "" : "caches     not told");
+}
+
 static void print_text(const struct gnn_config *c, const struct record *r)
 {
 	char a[GNN_UNITS_BYTES], b[GNN_UNITS_BYTES], m[GNN_UNITS_BYTES];
@@ -47,6 +65,7 @@ static void print_text(const struct gnn_config *c, const struct record *r)
 	gnn_out("kernel     %s\n", r->kernel);
 	gnn_out("cores      %u in the affinity mask, %llu threads\n", gnn_machine_cores(),
 		(unsigned long long)c->threads);
+	print_hardware(&r->hardware);
 	gnn_out("memory     %s available, cgroup limit %s, budget %s\n",
 		gnn_units_bytes(a, (double)r->memory.available_bytes),
 		limit_text(m, r->memory.cgroup_bytes), gnn_units_bytes(b, (double)c->host_memory));
@@ -76,6 +95,26 @@ static void json_limit(struct gnn_json *j, const char *key, uint64_t bytes)
 		gnn_json_u64(j, key, bytes);
 }
 
+static void json_hardware(struct gnn_json *j, const struct gnn_hardware *h)
+{
+	gnn_json_open_object(j, "processor");
+	gnn_json_text(j, "model", h->model[0] != '\0' ? h->model : NULL);
+	gnn_json_u64(j, "packages", h->packages);
+	gnn_json_u64(j, "cores", h->cores);
+	gnn_json_u64(j, "hardware_threads", h->threads);
+	gnn_json_u64(j, "numa_nodes", h->numa_nodes);
+	gnn_json_open_array(j, "caches");
+	for (int i = 0; i < GNN_CACHE_LEVELS; i++) {
+		gnn_json_open_object(j, NULL);
+		gnn_json_u64(j, "level", (uint64_t)i + 1);
+		gnn_json_u64(j, "count", h->cache[i].count);
+		gnn_json_u64(j, "bytes", h->cache[i].bytes);
+		gnn_json_shut(j);
+	}
+	gnn_json_shut(j);
+	gnn_json_shut(j);
+}
+
 static int print_json(const struct gnn_config *c, const struct record *r)
 {
 	struct gnn_json *j = NULL;
@@ -89,6 +128,7 @@ static int print_json(const struct gnn_config *c, const struct record *r)
 	gnn_json_text(j, "kernel", r->kernel);
 	gnn_json_u64(j, "cores", gnn_machine_cores());
 	gnn_json_u64(j, "threads", c->threads);
+	json_hardware(j, &r->hardware);
 	gnn_json_u64(j, "available_bytes", r->memory.available_bytes);
 	json_limit(j, "cgroup_limit_bytes", r->memory.cgroup_bytes);
 	gnn_json_u64(j, "host_memory_bytes", c->host_memory);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <ostream>
 #include <random>
 #include <vector>
 
@@ -34,6 +35,13 @@ struct Case {
 	uint64_t vertices, rows, first;
 	bool own, drop_loops, wide, weighted = false;
 };
+
+void PrintTo(const Case &c, std::ostream *to)
+{
+	*to << c.vertices << " vertices, rows " << c.first << " + " << c.rows
+	    << (c.own ? ", own" : "") << (c.drop_loops ? ", loops dropped" : "")
+	    << (c.wide ? ", wide" : "") << (c.weighted ? ", weighted" : "");
+}
 
 struct ProgramTest : ::testing::TestWithParam<Case> {
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace {
 struct Case {
 	uint64_t ids, row_bytes, range_rows, memory;
 };
+
+void PrintTo(const Case &c, std::ostream *to)
+{
+	*to << c.ids << " rows of " << c.row_bytes << " bytes, ranges of " << c.range_rows
+	    << ", memory " << c.memory;
+}
 
 struct RunsTest : ::testing::TestWithParam<Case> {
 	std::string path = ::testing::TempDir() + "runs_test_" + std::to_string(getpid());
