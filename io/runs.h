@@ -10,8 +10,9 @@
  * A full arena is sorted and becomes a run: a header page and a table, both with a checksum, then
  * one piece for each fixed range of ids, rows first and ids behind them, padded to a page, under a
  * checksum of its own. Runs are not merged: a reader reads the pieces of a range, one aligned
- * direct read a run, and puts each row at its place. What fits one arena never leaves memory. The
- * file has no name: nothing stays on the disk, whatever ends the process. docs/formats.md.
+ * direct read a run, and puts each row at its place. What fits one arena never leaves memory, and
+ * the file has no name: nothing stays on the disk, whatever ends the process. A named file stays:
+ * all of its rows go there, and what was sealed another process can go on with. docs/formats.md.
  */
 #ifndef GNN_IO_RUNS_H
 #define GNN_IO_RUNS_H
@@ -22,12 +23,14 @@ struct gnn_runs;
 struct gnn_runs_reader;
 
 struct gnn_runs_opts {
-	const char *path;        /* of the file to be, a suffix is added; copied */
+	const char *path;        /* of the file to be, a suffix is added unless named; copied */
 	enum gnn_dio_engine engine;
 	uint64_t ids;            /* every id below comes once */
 	uint64_t row_bytes;
 	uint64_t range_rows;     /* ids that are read back at once */
 	uint64_t memory_bytes;   /* of the arena */
+	bool     named;
+	uint64_t sealed_bytes;   /* named: by another process; 0: a new file */
 };
 
 struct gnn_runs_range {
@@ -41,14 +44,20 @@ int  gnn_runs_create(struct gnn_runs **out, const struct gnn_runs_opts *o);
 /* Rows with these ids, or with `first` and the following when ids is NULL. */
 int  gnn_runs_push  (struct gnn_runs *r, const uint64_t *ids, uint64_t first, const void *rows,
 	uint64_t count);
+int  gnn_runs_seal  (struct gnn_runs *r); /* named: what came is on the disk; more may come */
 int  gnn_runs_end   (struct gnn_runs *r); /* every id has come */
-uint64_t gnn_runs_written_bytes(const struct gnn_runs *r); /* to the file */
-void gnn_runs_destroy(struct gnn_runs *r); /* NULL is fine */
+bool gnn_runs_ended (const struct gnn_runs *r); /* also when an earlier process did it */
+uint64_t gnn_runs_written_bytes(const struct gnn_runs *r); /* to the file, by this process */
+uint64_t gnn_runs_file_bytes   (const struct gnn_runs *r);
+uint64_t gnn_runs_file_rows    (const struct gnn_runs *r);
+void gnn_runs_destroy(struct gnn_runs *r); /* a named file stays; NULL is fine */
+void gnn_runs_remove (struct gnn_runs *r); /* it goes; NULL is fine */
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o); /* while writing */
 uint64_t gnn_runs_memory_min(const struct gnn_runs_opts *o); /* smallest legal arena */
 
 /* Ranges in order; one range ahead is being read. `lent` ranges may be held at once. */
 int  gnn_runs_reader_open(struct gnn_runs_reader **out, struct gnn_runs *r, uint32_t lent);
+void gnn_runs_reader_skip(struct gnn_runs_reader *d, uint64_t ranges); /* before the first next */
 /* GNN_EOF behind the last; GNN_EDATA a damaged piece. What was lent longest is taken back. */
 int  gnn_runs_reader_next(struct gnn_runs_reader *d, struct gnn_runs_range *range);
 uint64_t gnn_runs_reader_read_bytes(const struct gnn_runs_reader *d);

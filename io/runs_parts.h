@@ -55,6 +55,7 @@ struct gnn_runs {
 	struct gnn_run *run;
 	uint64_t  run_count, run_capacity;
 	uint64_t  file_bytes;
+	uint64_t  recalled_bytes; /* of them from an earlier process */
 	uint64_t  rows_on_file;
 	bool      ended;
 };
@@ -66,6 +67,10 @@ static inline uint64_t gnn_runs_piece_bytes(const struct gnn_runs_opts *o, uint6
 
 GNN_BEGIN_DECLS
 
+int gnn_runs_open_file(struct gnn_runs *r);
+int gnn_runs_flush(struct gnn_runs *r); /* the arena becomes a run */
+int gnn_runs_note (struct gnn_runs *r, const struct gnn_run *run, uint64_t rows);
+int gnn_runs_recall(struct gnn_runs *r); /* the runs that o.sealed_bytes hold */
 /* Sorts what is in the arena by id. */
 void gnn_runs_sort(struct gnn_runs *r);
 /* Wraps the status of the file. */

@@ -26,6 +26,7 @@ struct gnn_runs_reader {
 	uint64_t         pieces_bytes;
 	uint64_t         read_bytes;
 	uint64_t         ranges;
+	bool             begun;
 };
 
 static uint64_t pieces_bytes(const struct gnn_runs_opts *o, uint64_t runs)
@@ -228,15 +229,27 @@ int gnn_runs_reader_open(struct gnn_runs_reader **out, struct gnn_runs *r, uint3
 		GNN_TRY(gnn_mem_pages(&block, rows * r->o.row_bytes, GNN_MEM_SORT));
 		d->range[i] = block;
 	}
-	if (r->run_count > 0) {
+	if (r->run_count > 0)
 		GNN_TRY(open_runs(d));
-		GNN_TRY(ask(d));
-	}
 	*out = d;
 	d = NULL;
 out:
 	gnn_runs_reader_close(d);
 	return rc;
+}
+
+void gnn_runs_reader_skip(struct gnn_runs_reader *d, uint64_t ranges)
+{
+	GNN_ASSERT(!d->begun && ranges <= d->ranges);
+	d->next_in = d->next_out = ranges;
+	for (uint64_t i = 0; d->cursor != NULL && i < d->runs->run_count; i++) {
+		struct cursor *c = &d->cursor[i];
+
+		while (c->next < c->pieces && c->table[c->next].range < ranges)
+			c->next++;
+	}
+	for (uint64_t i = 0; i < ranges; i++)
+		d->arena_at += range_rows(d, i);
 }
 
 int gnn_runs_reader_next(struct gnn_runs_reader *d, struct gnn_runs_range *range)
@@ -247,6 +260,9 @@ int gnn_runs_reader_next(struct gnn_runs_reader *d, struct gnn_runs_range *range
 	*range = (struct gnn_runs_range){0};
 	if (d->next_out == d->ranges)
 		return GNN_EOF;
+	if (!d->begun && d->runs->run_count > 0)
+		GNN_TRY(ask(d));
+	d->begun = true;
 	if (d->runs->run_count > 0)
 		GNN_TRY(read_range(d, d->next_out, to));
 	else

@@ -3,7 +3,9 @@
 
 #include "base/mem.h"
 #include "io/file.h"
+#include "io/sys.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -46,7 +48,7 @@ static uint64_t buffer_bytes(const struct gnn_runs_opts *o)
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o)
 {
 	return arena_rows(o) * (o->row_bytes + 16) +
-		(arena_rows(o) < o->ids ? BUFFERS * buffer_bytes(o) : 0);
+		(o->named || arena_rows(o) < o->ids ? BUFFERS * buffer_bytes(o) : 0);
 }
 
 int gnn_runs_failed(int rc)
@@ -54,10 +56,22 @@ int gnn_runs_failed(int rc)
 	return gnn_err_place(rc, "run file (--scratch chooses another folder)");
 }
 
+static int alloc_arena(struct gnn_runs *r)
+{
+	void *block;
+	int rc;
+
+	GNN_NEW_ARRAY(r->order, r->capacity, GNN_MEM_SORT);
+	GNN_NEW_ARRAY(r->spare, r->capacity, GNN_MEM_SORT);
+	GNN_TRY(gnn_mem_pages(&block, r->capacity * r->o.row_bytes, GNN_MEM_SORT));
+	r->row = block;
+out:
+	return rc;
+}
+
 int gnn_runs_create(struct gnn_runs **out, const struct gnn_runs_opts *o)
 {
 	struct gnn_runs *r = NULL;
-	void *block;
 	int rc = GNN_OK;
 
 	*out = NULL;
@@ -69,13 +83,13 @@ int gnn_runs_create(struct gnn_runs **out, const struct gnn_runs_opts *o)
 		rc = GNN_EOS;
 		goto out;
 	}
+	if (o->sealed_bytes > 0)
+		GNN_TRY(gnn_runs_recall(r));
 	r->capacity = arena_rows(o);
 	r->place_bits = gnn_log2_ceil(r->capacity);
 	GNN_ASSERT(r->place_bits + gnn_log2_ceil(o->ids) <= 64);
-	GNN_NEW_ARRAY(r->order, r->capacity, GNN_MEM_SORT);
-	GNN_NEW_ARRAY(r->spare, r->capacity, GNN_MEM_SORT);
-	GNN_TRY(gnn_mem_pages(&block, r->capacity * o->row_bytes, GNN_MEM_SORT));
-	r->row = block;
+	if (!r->ended)
+		GNN_TRY(alloc_arena(r));
 	*out = r;
 	r = NULL;
 out:
@@ -261,7 +275,21 @@ out:
 	return rc;
 }
 
-static int open_file(struct gnn_runs *r)
+/* A name that stays, or none. */
+static int make_file(const struct gnn_runs *r, struct gnn_pub **pub)
+{
+	int fd;
+
+	if (!r->o.named)
+		return gnn_pub_begin(pub, r->path);
+	fd = gnn_sys_open(r->path, O_RDWR | O_CREAT | (r->o.sealed_bytes > 0 ? 0 : O_TRUNC));
+	if (fd < 0)
+		return gnn_sys_open_failed(GNN_ECREAT, -fd, r->path);
+	gnn_sys_close(fd);
+	return GNN_OK;
+}
+
+int gnn_runs_open_file(struct gnn_runs *r)
 {
 	struct gnn_pub *pub = NULL;
 	struct gnn_dio_opts dio = {.mode = GNN_DIO_WRITE, .engine = r->o.engine};
@@ -269,8 +297,8 @@ static int open_file(struct gnn_runs *r)
 
 	if (r->dio != NULL)
 		return GNN_OK;
-	GNN_TRY(gnn_pub_begin(&pub, r->path));
-	dio.path = gnn_pub_temp(pub);
+	GNN_TRY(make_file(r, &pub));
+	dio.path = r->o.named ? r->path : gnn_pub_temp(pub);
 	GNN_TRY(gnn_dio_open(&r->dio, &dio));
 	dio.depth = 32;
 	GNN_TRY(gnn_dio_open(&r->read_dio, &dio));
@@ -279,7 +307,7 @@ out:
 	return rc < 0 ? gnn_runs_failed(rc) : GNN_OK;
 }
 
-static int note_run(struct gnn_runs *r, const struct run_writer *w)
+int gnn_runs_note(struct gnn_runs *r, const struct gnn_run *run, uint64_t rows)
 {
 	void *block = r->run;
 	int rc = GNN_OK;
@@ -291,11 +319,9 @@ static int note_run(struct gnn_runs *r, const struct run_writer *w)
 		r->run = block;
 		r->run_capacity = capacity;
 	}
-	r->run[r->run_count++] = (struct gnn_run){.offset = r->file_bytes, .pieces = w->pieces,
-		.bytes = w->bytes};
-	r->file_bytes += w->bytes;
-	r->rows_on_file += r->count;
-	r->count = 0;
+	r->run[r->run_count++] = *run;
+	r->file_bytes += run->bytes;
+	r->rows_on_file += rows;
 out:
 	return rc;
 }
@@ -321,15 +347,16 @@ out:
 	return rc;
 }
 
-/* The arena becomes a run. */
-static int flush_run(struct gnn_runs *r)
+int gnn_runs_flush(struct gnn_runs *r)
 {
 	struct run_writer w = {.runs = r, .capacity = buffer_bytes(&r->o)};
 	struct gnn_dio_request *left;
 	void *block;
 	int rc;
 
-	GNN_TRY(open_file(r));
+	if (r->count == 0)
+		return GNN_OK;
+	GNN_TRY(gnn_runs_open_file(r));
 	gnn_runs_sort(r);
 	w.bytes = head_bytes(count_pieces(r));
 	w.at = r->file_bytes + w.bytes;
@@ -340,7 +367,9 @@ static int flush_run(struct gnn_runs *r)
 		w.buffer[i] = w.memory + i * w.capacity;
 	GNN_TRY(write_pieces(&w));
 	GNN_TRY(write_head(&w));
-	GNN_TRY(note_run(r, &w));
+	GNN_TRY(gnn_runs_note(r, &(struct gnn_run){.offset = r->file_bytes, .pieces = w.pieces,
+		.bytes = w.bytes}, r->count));
+	r->count = 0;
 out:
 	if (rc < 0 && r->dio != NULL) { /* the buffers must outlive what is in flight */
 		struct gnn_err_state first;
@@ -384,7 +413,7 @@ int gnn_runs_push(struct gnn_runs *r, const uint64_t *ids, uint64_t first, const
 	GNN_ASSERT(!r->ended && r->pushed + count <= r->o.ids);
 	while (done < count) {
 		if (r->count == r->capacity)
-			GNN_TRY(flush_run(r));
+			GNN_TRY(gnn_runs_flush(r));
 		done += push_some(r, ids != NULL ? ids + done : NULL, first + done,
 			(const char *)rows + done * r->o.row_bytes, count - done);
 	}
@@ -397,11 +426,10 @@ int gnn_runs_end(struct gnn_runs *r)
 	int rc = GNN_OK;
 
 	GNN_ASSERT(!r->ended && r->pushed == r->o.ids);
-	if (r->run_count == 0) {
+	if (r->run_count == 0 && !r->o.named) {
 		gnn_runs_sort(r);
 	} else {
-		if (r->count > 0)
-			GNN_TRY(flush_run(r));
+		GNN_TRY(gnn_runs_flush(r));
 		gnn_mem_free(r->order);
 		gnn_mem_free(r->spare);
 		gnn_mem_free(r->row);
@@ -415,5 +443,20 @@ out:
 
 uint64_t gnn_runs_written_bytes(const struct gnn_runs *r)
 {
+	return r->file_bytes - r->recalled_bytes;
+}
+
+uint64_t gnn_runs_file_bytes(const struct gnn_runs *r)
+{
 	return r->file_bytes;
+}
+
+uint64_t gnn_runs_file_rows(const struct gnn_runs *r)
+{
+	return r->rows_on_file;
+}
+
+bool gnn_runs_ended(const struct gnn_runs *r)
+{
+	return r->ended;
 }

@@ -3,8 +3,10 @@
 
 usage: resume_test.py GNNRUN [Resume.test_name ...]
 """
+import itertools
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -82,7 +84,7 @@ class Resume(unittest.TestCase):
                     self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertEqual([p for p in points if hit[p] == 0], [])
 
-    def stop(self, arch, options, number, read, code=75):
+    def stop(self, arch, options, number, read):
         """Stops the run by a signal while its `read`-th read is slow; whether it was in time."""
         p = subprocess.Popen([PROGRAM, *map(str, self.command(arch, *options, '--faults',
                               f'read:slow@{read}-{read + 12}'))], stderr=subprocess.PIPE,
@@ -94,8 +96,8 @@ class Resume(unittest.TestCase):
         except ProcessLookupError:
             pass
         text = p.communicate(timeout=60)[1]
-        self.assertIn(p.returncode, (code, 0, -number), text)
-        return p.returncode == code
+        self.assertIn(p.returncode, (75, 0, -number), text)
+        return p.returncode == 75
 
     @staticmethod
     def is_busy(pid):
@@ -121,13 +123,72 @@ class Resume(unittest.TestCase):
                         self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertGreater(stopped, 4)
 
-    def test_a_stopped_tiered_run_has_no_checkpoint_and_says_so(self):
+    def test_a_tiered_run_goes_on_within_a_layer(self):
         stopped = 0
+        policies = ('belady', 'pending', 'lru', 'fifo', 'random')
+        cuts = itertools.product(ARCHES, ((12, 'min'), (30, '20K'), (70, '80K')))
+        for i, (arch, (read, store)) in enumerate(cuts):
+            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--io', 'pread', '--evict',
+                       policies[i % 5], '--hot-store', store)
+            with self.subTest(arch=arch, read=read, store=store):
+                if self.stop(arch, options, (signal.SIGTERM, signal.SIGUSR1)[i % 2], read):
+                    stopped += 1
+                    if i % 2: # into a store of another size, and stopped once more
+                        options = (*options[:-3], policies[i % 3], *('--hot-store', '33K'))
+                        self.stop(arch, (*options, '--resume'), signal.SIGTERM, 30)
+                self.goes_on(arch, options, ('yes', 'no', 'finished'))
+        self.assertGreater(stopped, 5)
+
+    def test_a_tiered_run_killed_at_each_point(self):
+        points = [p for p in run('infer', 'x', '--list-crash-points').split() if '.' in p]
+        hits = 0
+        for i, point in enumerate(points):
+            arch, n = list(ARCHES)[i % 4], (1, 2)[i % 2]
+            options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
+            p = start(*self.command(arch, *options, '--faults', f'crash:{point}@{n}'))
+            self.assertIn(p.returncode, (-signal.SIGKILL, 0), p.stderr)
+            hits += p.returncode != 0
+            with self.subTest(point=point, n=n, arch=arch):
+                self.goes_on(arch, options, ('yes', 'no', 'finished'))
+        self.assertGreater(hits, 6)
+
+    def test_a_tiered_run_killed_at_random(self):
+        draw = random.Random(5)
         for arch in ARCHES:
-            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--io', 'pread')
+            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--hot-store', '30K')
+            for _ in range(3):
+                p = subprocess.Popen([PROGRAM, *map(str, self.command(
+                    arch, *options, '--resume', '--faults', 'read:slow%9'))],
+                    stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                try:
+                    p.wait(draw.uniform(.02, .5))
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    p.wait()
             with self.subTest(arch=arch):
-                stopped += self.stop(arch, options, signal.SIGTERM, 12, code=71)
-        self.assertGreater(stopped, 0)
+                self.goes_on(arch, options, ('yes', 'no', 'finished'))
+
+    def test_damaged_scratch_of_a_tiered_run_is_named(self):
+        options = ('--plan', 'tiered', '--hot-store', '30K')
+        for damage, at in (('flip', 8200), ('flip', 16), ('cut', 0)):
+            with self.subTest(damage=damage, at=at):
+                self.setUp()
+                self.killed('sage', options, 'infer.manifest_written@1')
+                self.damage(os.path.join(self.scratch, 'layer2-input.runs'), damage, at)
+                run_fails(self, 65, 'layer2-input.runs', *self.command('sage', *options,
+                                                                       '--resume'))
+                self.assertFalse(os.path.exists(self.path('e.h5')))
+
+    @staticmethod
+    def damage(path, damage, at):
+        with open(path, 'r+b') as f:
+            if damage == 'cut':
+                f.truncate(4096)
+                return
+            f.seek(at)
+            byte = f.read(1)
+            f.seek(at)
+            f.write(bytes([byte[0] ^ 4]))
 
     def killed(self, arch, options, point='infer.manifest_written@2'):
         p = start(*self.command(arch, *options, '--faults', f'crash:{point}'))

@@ -9,7 +9,7 @@
  */
 #include "infer/identity.h"
 #include "infer/planner.h"
-#include "infer/run.h"
+#include "infer/tiered.h"
 
 #include "base/fault.h"
 #include "base/log.h"
@@ -99,9 +99,9 @@ static void set_path(const struct gnn_run *r, const char *label, char path[PATH_
 	snprintf(path, PATH_BYTES, "%s/%s", gnn_folder_path(r->folder), label);
 }
 
-static void numbered(char to[GNN_LABEL_BYTES], const struct copy *c, uint64_t number)
+static void numbered(char to[GNN_LABEL_BYTES], const char *label, uint64_t number)
 {
-	snprintf(to, GNN_LABEL_BYTES, "%.24s.%llu", c->label, (unsigned long long)number % 100000);
+	snprintf(to, GNN_LABEL_BYTES, "%.24s.%llu", label, (unsigned long long)number % 100000);
 }
 
 static int push_floats(struct gnn_run *r, struct gnn_rowfile *f, const struct copy *c)
@@ -179,21 +179,37 @@ static int reuse_copy(struct gnn_manifest *m, const struct gnn_manifest_file *f)
 	return GNN_OK;
 }
 
+int gnn_run_create_copy(struct gnn_run *r, struct gnn_rowfile **out, const char *label,
+	uint64_t rows, uint64_t row_bytes)
+{
+	char name[GNN_LABEL_BYTES], path[PATH_BYTES];
+
+	numbered(name, label, r->copy_number);
+	set_path(r, name, path);
+	return gnn_rowfile_create(out, &(struct gnn_rowfile_opts){.path = path, .name = label,
+		.engine = r->o->engine, .rows = rows, .row_bytes = row_bytes,
+		.slot_bytes = r->plan.slot_bytes});
+}
+
+int gnn_run_seal_copy(struct gnn_run *r, struct gnn_rowfile *f, struct gnn_manifest *m)
+{
+	int rc;
+
+	GNN_TRY(gnn_rowfile_seal(f));
+	r->copied_bytes += f->sealed_rows * f->row_bytes;
+	GNN_TRY(note_file(m, f));
+out:
+	return rc;
+}
+
 static int write_copy(struct gnn_run *r, struct gnn_manifest *m, const struct copy *c)
 {
-	char label[GNN_LABEL_BYTES], path[PATH_BYTES];
 	struct gnn_rowfile *f = NULL;
 	int rc;
 
-	numbered(label, c, r->copy_number);
-	set_path(r, label, path);
-	GNN_TRY(gnn_rowfile_create(&f, &(struct gnn_rowfile_opts){.path = path, .name = c->label,
-		.engine = r->o->engine, .rows = c->floats, .row_bytes = sizeof(float),
-		.slot_bytes = r->plan.slot_bytes}));
+	GNN_TRY(gnn_run_create_copy(r, &f, c->label, c->floats, sizeof(float)));
 	GNN_TRY(push_floats(r, f, c));
-	GNN_TRY(gnn_rowfile_seal(f));
-	r->copied_bytes += c->floats * sizeof(float);
-	GNN_TRY(note_file(m, f));
+	GNN_TRY(gnn_run_seal_copy(r, f, m));
 out:
 	gnn_rowfile_close(f);
 	return rc;
@@ -231,20 +247,32 @@ out:
 	return rc == GNN_EOF ? GNN_OK : rc;
 }
 
+int gnn_run_open_copy(struct gnn_run *r, struct gnn_rowfile **out, const char *label,
+	uint64_t row_bytes)
+{
+	const struct gnn_manifest_file *file = find_copy(&r->recalled, label);
+	char path[PATH_BYTES];
+
+	*out = NULL;
+	if (file == NULL || file->row_bytes != row_bytes)
+		return gnn_err(GNN_EDATA, "%s: the manifest names no such %s as this run has; "
+			"without --resume it begins anew", gnn_folder_path(r->folder), label);
+	set_path(r, file->label, path);
+	return gnn_rowfile_reopen(out, &(struct gnn_rowfile_opts){.path = path, .name = label,
+		.engine = r->o->engine, .rows = file->sealed_rows, .row_bytes = row_bytes,
+		.slot_bytes = r->plan.slot_bytes}, file->sealed_rows, file->sums);
+}
+
 static int read_copy(struct gnn_run *r, const struct copy *c)
 {
-	const struct gnn_manifest_file *file = find_copy(&r->recalled, c->label);
 	struct gnn_rowfile *f = NULL;
-	char path[PATH_BYTES];
 	int rc;
 
-	if (file == NULL || file->sealed_rows != c->floats)
-		return gnn_err(GNN_EDATA, "%s: the manifest names no such %s as this run has; "
-			"without --resume it begins anew", gnn_folder_path(r->folder), c->label);
-	set_path(r, file->label, path);
-	GNN_TRY(gnn_rowfile_reopen(&f, &(struct gnn_rowfile_opts){.path = path, .name = c->label,
-		.engine = r->o->engine, .rows = c->floats, .row_bytes = sizeof(float),
-		.slot_bytes = r->plan.slot_bytes}, file->sealed_rows, file->sums));
+	GNN_TRY(gnn_run_open_copy(r, &f, c->label, sizeof(float)));
+	if (f->rows != c->floats)
+		GNN_FAIL(GNN_EDATA, "%s: %s has %llu values, wanted %llu; without --resume the "
+			"run begins anew", gnn_folder_path(r->folder), c->label,
+			(unsigned long long)f->rows, (unsigned long long)c->floats);
 	GNN_TRY(pull_floats(r, f, c));
 out:
 	gnn_rowfile_close(f);
@@ -266,19 +294,39 @@ int gnn_run_restore(struct gnn_run *r, const struct gnn_position *at)
 	count = list_copies(r, at, list);
 	for (uint32_t i = 0; i < count; i++)
 		GNN_TRY(read_copy(r, &list[i]));
+	if (gnn_run_has_stores(r, at))
+		GNN_TRY(gnn_tiered_restore(r));
 out:
 	return rc;
 }
 
 /* --- writing --- */
 
+static int note_runs(struct gnn_manifest *m, const struct gnn_kept *k)
+{
+	char label[GNN_LABEL_BYTES];
+	struct gnn_manifest_file *to;
+
+	snprintf(label, sizeof(label), "%.32s." GNN_KEPT_RUNS, k->label);
+	to = gnn_manifest_add(m, label, 0);
+	if (to == NULL)
+		return GNN_EOS;
+	to->rows = k->o.vertices;
+	to->row_bytes = ((uint64_t)k->o.width + k->o.own_width) * sizeof(float);
+	to->sealed_rows = gnn_runs_file_rows(k->runs);
+	to->sealed_bytes = gnn_runs_file_bytes(k->runs);
+	return GNN_OK;
+}
+
 static int seal_kept(struct gnn_manifest *m, struct gnn_kept *k)
 {
 	int rc = GNN_OK;
 
-	if (k == NULL || k->rows == NULL)
+	if (k == NULL || (k->rows == NULL && k->runs == NULL))
 		return GNN_OK;
 	GNN_TRY(gnn_kept_seal(k));
+	if (k->runs != NULL)
+		return note_runs(m, k);
 	GNN_TRY(note_file(m, k->rows));
 	if (k->own != NULL)
 		GNN_TRY(note_file(m, k->own));
@@ -320,6 +368,15 @@ static void remove_old_copies(const struct gnn_run *r, const struct gnn_manifest
 	}
 }
 
+bool gnn_run_has_stores(const struct gnn_run *r, const struct gnn_position *at)
+{
+	uint32_t shard;
+
+	return r->plan.kind == GNN_PLAN_TIERED && at->states && at->layer < r->plan.layer_count &&
+		gnn_plan_pass(&r->plan, at->layer, gnn_model_conv(r->o->model, at->layer), at->pass,
+			&shard) == GNN_PASS_COMBINE;
+}
+
 int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at)
 {
 	struct gnn_manifest m = {0};
@@ -337,6 +394,8 @@ int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at)
 	count = at->layer < r->plan.layer_count ? list_copies(r, at, list) : 0;
 	for (uint32_t i = 0; i < count; i++)
 		GNN_TRY(put_copy(r, &m, at, &list[i]));
+	if (gnn_run_has_stores(r, at))
+		GNN_TRY(gnn_tiered_seal(r, &m));
 	gnn_crash_point("infer.files_sealed");
 	GNN_TRY(gnn_manifest_write(&m, gnn_folder_path(r->folder)));
 	r->has_manifest = true;
@@ -401,8 +460,14 @@ void gnn_run_reopen(const struct gnn_run *r, struct gnn_kept_opts *o, const char
 	const struct gnn_manifest_file *f;
 	char name[GNN_LABEL_BYTES];
 
-	if (!r->resuming || o->kind != GNN_ROWS_FILE)
+	if (!r->resuming || (o->kind != GNN_ROWS_FILE && o->kind != GNN_ROWS_RUNS))
 		return;
+	if (o->kind == GNN_ROWS_RUNS) {
+		snprintf(name, sizeof(name), "%s." GNN_KEPT_RUNS, label);
+		f = gnn_manifest_find(&r->recalled, name);
+		o->sealed_bytes = f != NULL ? f->sealed_bytes : 0;
+		return;
+	}
 	snprintf(name, sizeof(name), "%s." GNN_KEPT_ROWS, label);
 	f = gnn_manifest_find(&r->recalled, name);
 	if (f == NULL || f->rows != o->vertices || f->row_bytes != o->width * sizeof(float))

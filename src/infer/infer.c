@@ -223,9 +223,10 @@ static int plan_run(struct gnn_run *r)
 
 	GNN_TRY(gnn_planner_check(r->o));
 	GNN_TRY(load_degrees(r));
-	GNN_TRY(gnn_tiered_prepare(r));
 	GNN_TRY(make_plan(r));
 	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
+	if (!r->o->explain)
+		GNN_TRY(gnn_tiered_prepare(r));
 out:
 	return rc;
 }
@@ -293,7 +294,7 @@ static int resume_layer(struct gnn_run *r, uint32_t l)
 		GNN_TRY(open_kept(r, &r->input, gnn_plan_input(&r->plan, l, r->o), l, "input"));
 		r->input->finished = true;
 	}
-	if (!early && l + 1 < r->plan.layer_count)
+	if ((!early || gnn_run_has_stores(r, &r->at)) && l + 1 < r->plan.layer_count)
 		GNN_TRY(open_kept(r, &r->next, gnn_plan_input(&r->plan, l + 1, r->o), l + 1,
 			"input"));
 	GNN_TRY(gnn_run_begin_pass(r, l, r->plan.layer[l].shards == 1 ? 0 : r->at.pass));
@@ -364,7 +365,7 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	if (r->o->backend->ops->group == NULL && r->plan.kind != GNN_PLAN_TIERED)
 		GNN_TRY(gnn_sampling_agree(r->layer.messages, lr->messages));
 	r->at = (struct gnn_position){.layer = l + 1};
-	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+	if (r->plan.kind != GNN_PLAN_RESIDENT)
 		GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	drop(&r->input);
 	drop(&r->messages);
@@ -456,7 +457,7 @@ static int run_passes(struct gnn_run *r, uint32_t l)
 			GNN_TRY(seal_shard(r, l));
 		r->at = (struct gnn_position){.layer = l, .pass = r->at.pass + 1,
 			.states = r->at.pass < first_seal && gnn_run_keeps_states(r, l)};
-		if (r->plan.kind == GNN_PLAN_PARTITIONED && r->at.pass < passes)
+		if (r->plan.kind != GNN_PLAN_RESIDENT && r->at.pass < passes)
 			GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	}
 out:

@@ -34,7 +34,8 @@ static struct gnn_runs_opts runs_opts(const struct gnn_kept_opts *o, const char 
 {
 	return (struct gnn_runs_opts){.path = path, .engine = o->engine, .ids = o->vertices,
 		.row_bytes = width_of(o) * sizeof(float), .range_rows = o->range_rows,
-		.memory_bytes = o->arena_bytes};
+		.memory_bytes = o->arena_bytes, .named = true,
+		.sealed_bytes = o->sealed_bytes};
 }
 
 uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
@@ -98,10 +99,14 @@ static int open_runs(struct gnn_kept *k)
 {
 	struct gnn_runs_opts runs;
 	char path[PATH_BYTES];
+	int rc;
 
-	snprintf(path, sizeof(path), "%s/%s.runs", k->o.folder, k->o.label);
+	snprintf(path, PATH_BYTES, "%s/%s." GNN_KEPT_RUNS, k->o.folder, k->o.label);
 	runs = runs_opts(&k->o, path);
-	return gnn_runs_create(&k->runs, &runs);
+	GNN_TRY(gnn_runs_create(&k->runs, &runs));
+	k->finished = gnn_runs_ended(k->runs);
+out:
+	return rc;
 }
 
 int gnn_kept_open(struct gnn_kept **out, const struct gnn_kept_opts *o)
@@ -113,6 +118,7 @@ int gnn_kept_open(struct gnn_kept **out, const struct gnn_kept_opts *o)
 	*out = NULL;
 	GNN_NEW(k, GNN_MEM_MISC);
 	k->o = *o;
+	snprintf(k->label, sizeof(k->label), "%s", o->label != NULL ? o->label : "");
 	if (o->kind == GNN_ROWS_FILE) {
 		GNN_TRY(open_files(k));
 	} else if (o->kind == GNN_ROWS_RUNS) {
@@ -221,6 +227,8 @@ int gnn_kept_seal(struct gnn_kept *k)
 		GNN_TRY(gnn_rowfile_seal(k->rows));
 	if (k->own != NULL)
 		GNN_TRY(gnn_rowfile_seal(k->own));
+	if (k->runs != NULL)
+		GNN_TRY(gnn_runs_seal(k->runs));
 out:
 	return rc;
 }
@@ -244,7 +252,7 @@ int gnn_kept_finish(struct gnn_kept *k)
 		GNN_TRY(gnn_rowfile_finish(k->rows));
 	if (k->own != NULL)
 		GNN_TRY(gnn_rowfile_finish(k->own));
-	if (k->runs != NULL)
+	if (k->runs != NULL && !gnn_runs_ended(k->runs))
 		GNN_TRY(gnn_runs_end(k->runs));
 	k->finished = true;
 out:
@@ -299,7 +307,10 @@ static void destroy(struct gnn_kept *k, bool keep_files)
 	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++)
 		b->ops->free_host(b, k->block[i].host);
 	b->ops->free(b, k->memory);
-	gnn_runs_destroy(k->runs);
+	if (keep_files)
+		gnn_runs_destroy(k->runs);
+	else
+		gnn_runs_remove(k->runs);
 	if (keep_files)
 		gnn_rowfile_close(k->rows);
 	else

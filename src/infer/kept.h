@@ -11,7 +11,7 @@
  * and the own columns, which only a vertex's own shard reads, one from row own_first on. Rows that
  * do not lie in host memory are copied out behind the operations that make them, and written when
  * the copy is done: nobody waits for it here.
- * Rows that come in any order go to runs, both parts together.
+ * Rows that come in any order go to runs, both parts together, in a file of that suffix.
  */
 #ifndef GNN_INFER_KEPT_H
 #define GNN_INFER_KEPT_H
@@ -22,8 +22,10 @@
 /* Suffixes of the two files. */
 #define GNN_KEPT_ROWS "rows"
 #define GNN_KEPT_OWN  "own"
+#define GNN_KEPT_RUNS "runs"
 
 enum { GNN_KEPT_BLOCKS = 3 }; /* on their way out of a device */
+enum { GNN_KEPT_LABEL_BYTES = 40 };
 
 struct gnn_kept_opts {
 	struct gnn_backend *backend;
@@ -40,6 +42,7 @@ struct gnn_kept_opts {
 	bool                reopen;
 	uint64_t            sealed_rows, sealed_own;
 	const uint64_t     *row_sums, *own_sums;
+	uint64_t            sealed_bytes; /* RUNS of an earlier process; 0: there are none */
 };
 
 struct gnn_kept_block {
@@ -53,6 +56,7 @@ struct gnn_kept {
 	float                *memory; /* (V, width + own_width), padded to whole panels */
 	struct gnn_rowfile   *rows, *own;
 	struct gnn_runs      *runs;
+	char                  label[GNN_KEPT_LABEL_BYTES];
 	struct gnn_kept_block block[GNN_KEPT_BLOCKS];
 	uint32_t              first, count; /* blocks on their way */
 	uint64_t              put_rows;     /* so far */

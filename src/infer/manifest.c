@@ -79,6 +79,7 @@ static int put_file(struct gnn_json *j, const struct gnn_manifest_file *f)
 	gnn_json_u64(j, "rows", f->rows);
 	gnn_json_u64(j, "row_bytes", f->row_bytes);
 	gnn_json_u64(j, "sealed_rows", f->sealed_rows);
+	gnn_json_u64(j, "sealed_bytes", f->sealed_bytes);
 	gnn_json_text(j, "sums", text);
 	gnn_json_shut(j);
 out:
@@ -189,6 +190,7 @@ static int take_file(struct gnn_manifest *m, const cJSON *o)
 	f->rows = number(o, "rows");
 	f->row_bytes = number(o, "row_bytes");
 	f->sealed_rows = number(o, "sealed_rows");
+	f->sealed_bytes = number(o, "sealed_bytes");
 	for (uint64_t i = 0; i < count; i++) {
 		memcpy(digits, sums + i * SUM_DIGITS, SUM_DIGITS);
 		f->sums[i] = strtoull(digits, NULL, 16);

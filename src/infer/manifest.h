@@ -37,6 +37,7 @@ struct gnn_fact {
 struct gnn_manifest_file {
 	char     label[GNN_LABEL_BYTES]; /* its name in the folder */
 	uint64_t first_row, rows, row_bytes, sealed_rows;
+	uint64_t sealed_bytes; /* of a file of runs, which has no sums here */
 	uint64_t *sums; /* of the blocks that sealed_rows fill or begin */
 	uint64_t sum_count;
 };

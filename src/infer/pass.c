@@ -95,17 +95,6 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 		pass->own = own_rows(r, l, k, pass);
 }
 
-/* Leaves out the rows in front of `first`, a chunk's. */
-static void skip_rows(struct gnn_rows *rows, gnn_vid first)
-{
-	gnn_vid end = rows->first + rows->count;
-
-	if (rows->kind == GNN_ROWS_NONE || rows->first >= first)
-		return;
-	rows->first = gnn_min_u64(first, end);
-	rows->count = end - rows->first;
-}
-
 /* --- absorbing --- */
 
 /* Waits for the oldest and gives it back to the feed. */
@@ -169,8 +158,8 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.own = pass->own;
 	opts.to = pass->to;
 	opts.first_row = r->at.row;
-	skip_rows(&opts.rows, r->at.row);
-	skip_rows(&opts.own, r->at.row);
+	gnn_rows_skip(&opts.rows, r->at.row);
+	gnn_rows_skip(&opts.own, r->at.row);
 	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(gnn_feed_start(&feed, &opts));
 	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
@@ -180,8 +169,7 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 		GNN_TRY(absorb(r, feed, pass, work, &f));
 		if (last)
 			r->at.row = next;
-		if (last && next < r->degrees->vertices && gnn_stop_wanted() &&
-			r->plan.kind != GNN_PLAN_TIERED) {
+		if (last && next < r->degrees->vertices && gnn_stop_wanted()) {
 			rc = GNN_STOPPED;
 			goto out;
 		}
@@ -201,7 +189,8 @@ out:
 
 bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l)
 {
-	return r->plan.layer[l].shards == 1 && r->layer.o.conv->keep.dim_out > 0;
+	return r->plan.kind != GNN_PLAN_TIERED && r->plan.layer[l].shards == 1 &&
+		r->layer.o.conv->keep.dim_out > 0;
 }
 
 int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index)

@@ -278,6 +278,7 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 {
 	struct gnn_infer_opts then = *o;
 	int rc = gnn_model_fits(o->model, o->store);
+	bool fits = true;
 
 	if (rc < 0)
 		return rc;
@@ -287,8 +288,13 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	set_buffers(p, &then, c->level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		lay_out(p, l, &then, c->shards[l]);
-		add_states(p, l, &then, d);
+		if (c->kind == GNN_PLAN_TIERED)
+			fits = gnn_plan_tier_layer(p, l, &then, d) && fits;
+		else
+			add_states(p, l, &then, d);
 	}
 	gnn_plan_sum(p, o);
-	return gnn_plan_fits(p) ? GNN_OK : gnn_plan_refuse(p, o);
+	if (fits && gnn_plan_fits(p))
+		return GNN_OK;
+	return c->kind == GNN_PLAN_TIERED ? gnn_plan_tier_refuse(p, o, d) : gnn_plan_refuse(p, o);
 }

@@ -82,6 +82,11 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 			o->graduation_bytes / (widest * sizeof(float) * height))) * height;
 }
 
+static bool knows_next_use(const struct gnn_infer_opts *o)
+{
+	return gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use;
+}
+
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
@@ -93,7 +98,8 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 
 	return vertices * sizeof(uint64_t) + panel + programs + p->spill_bytes +
 		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_buffer_bytes(&input) : 0) +
-		lp->chunk_rows * c->keep.dim_out * sizeof(float);
+		lp->chunk_rows * c->keep.dim_out * sizeof(float) +
+		(knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0);
 }
 
 /* Pages as large as one of every epoch can be in memory, where the next use is known. */
@@ -102,7 +108,7 @@ static void choose_pages(struct gnn_plan *p, uint32_t l, const struct gnn_infer_
 	struct gnn_layer_plan *lp = &p->layer[l];
 	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
 	uint64_t epochs = o->store->vertices / lp->chunk_rows + 2;
-	bool known = gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use;
+	bool known = knows_next_use(o);
 	uint64_t wanted = known ? PAGE_BYTES : GNN_PAGE_BYTES;
 
 	while (wanted > GNN_PAGE_BYTES && wanted * epochs > p->spill_bytes)

@@ -16,6 +16,16 @@ uint64_t gnn_rows_row_bytes(const struct gnn_rows *r)
 	return (uint64_t)r->width * gnn_dtype_bytes(r->dtype);
 }
 
+void gnn_rows_skip(struct gnn_rows *r, gnn_vid first)
+{
+	gnn_vid end = r->first + r->count;
+
+	if (r->kind == GNN_ROWS_NONE || r->first >= first)
+		return;
+	r->first = gnn_min_u64(first, end);
+	r->count = end - r->first;
+}
+
 static bool is_streamed(const struct gnn_rows *r)
 {
 	return r->kind == GNN_ROWS_STORE || r->kind == GNN_ROWS_FILE;
@@ -58,8 +68,10 @@ int gnn_rows_open(struct gnn_rows_reader **out, const struct gnn_rows *rows,
 	r->at = rows->first;
 	if (is_streamed(rows))
 		GNN_TRY(open_stream(r, o));
-	if (rows->kind == GNN_ROWS_RUNS)
+	if (rows->kind == GNN_ROWS_RUNS) {
 		GNN_TRY(gnn_runs_reader_open(&r->runs, rows->runs, o->lent + 1));
+		gnn_runs_reader_skip(r->runs, rows->first / o->chunk_rows);
+	}
 	*out = r;
 	r = NULL;
 out:
@@ -79,7 +91,8 @@ int gnn_rows_next(struct gnn_rows_reader *r, struct gnn_rows_part *part)
 
 		GNN_TRY(gnn_runs_reader_next(r->runs, &range));
 		GNN_ASSERT(rc == GNN_OK && range.first == r->at &&
-			(range.rows == r->chunk_rows || range.first + range.rows == r->rows.count));
+			(range.rows == r->chunk_rows || range.first + range.rows ==
+				r->rows.first + r->rows.count));
 		part->data = range.data;
 	}
 	if (r->stream != NULL) {

@@ -18,7 +18,7 @@ enum gnn_rows_kind {
 	GNN_ROWS_STORE,
 	GNN_ROWS_MEMORY,
 	GNN_ROWS_FILE,
-	GNN_ROWS_RUNS, /* whole, in ranges of a chunk */
+	GNN_ROWS_RUNS, /* in ranges of a chunk, from the start of one */
 };
 
 /* Rows [first, first + count), by absolute number. */
@@ -60,6 +60,8 @@ void gnn_rows_cancel(struct gnn_rows_reader *r);
 void gnn_rows_close (struct gnn_rows_reader *r); /* NULL is fine */
 uint64_t gnn_rows_read_bytes(const struct gnn_rows_reader *r);
 
+/* Leaves out the rows in front of `first`, a chunk's. */
+void gnn_rows_skip(struct gnn_rows *r, gnn_vid first);
 uint64_t gnn_rows_row_bytes(const struct gnn_rows *r);
 uint64_t gnn_rows_bytes(const struct gnn_rows *r, const struct gnn_rows_opts *o); /* memory */
 

@@ -80,6 +80,14 @@ int gnn_run_publish(struct gnn_run *r);
 int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at);
 /* Takes r->at and r->recalled from the manifest, once compared; GNN_SKIPPED without one. */
 int gnn_run_recall (struct gnn_run *r);
+/* Rows and states stand in the stores of a tiered layer at the position: tiered.h keeps them. */
+bool gnn_run_has_stores(const struct gnn_run *r, const struct gnn_position *at);
+/* A file of the checkpoint that is being written, which others replace; and what the last holds. */
+int gnn_run_create_copy(struct gnn_run *r, struct gnn_rowfile **out, const char *label,
+	uint64_t rows, uint64_t row_bytes);
+int gnn_run_seal_copy  (struct gnn_run *r, struct gnn_rowfile *f, struct gnn_manifest *m);
+int gnn_run_open_copy  (struct gnn_run *r, struct gnn_rowfile **out, const char *label,
+	uint64_t row_bytes);
 /* Kept rows of this label go on where the manifest says, when there are any. */
 void gnn_run_reopen(const struct gnn_run *r, struct gnn_kept_opts *o, const char *label);
 /* Memory of the backend as it was at the position. */

@@ -22,6 +22,7 @@ struct stream {
 	uint32_t               items;
 	struct gnn_queue      *ready, *idle;
 	struct gnn_stage      *stage;
+	gnn_vid                stopped; /* by a signal: set as the control thread ends */
 };
 
 /* --- the control thread --- */
@@ -62,8 +63,15 @@ static int run_control(void *arg)
 	struct gnn_work *work;
 	int rc;
 
-	while ((rc = gnn_feed_next(s->feed, &work)) == GNN_OK)
-		GNN_TRY(step(s, work));
+	while ((rc = gnn_feed_next(s->feed, &work)) == GNN_OK) {
+		gnn_vid end = work->last ? work->first_row + work->rows : 0;
+
+		GNN_TRY(step(s, work)); /* it is the executor's now */
+		if (end > 0 && end < s->run->degrees->vertices && gnn_stop_wanted()) {
+			s->stopped = end;
+			break;
+		}
+	}
 out:
 	gnn_queue_close(s->ready);
 	return rc < 0 ? rc : GNN_OK;
@@ -172,12 +180,10 @@ static int run_items(struct stream *s)
 		if (next != NULL)
 			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
 		GNN_TRY(run_item(s, item));
-		if (next != NULL && gnn_stop_wanted())
-			return gnn_err(GNN_EOS, "stopped by a signal in layer %u, and nothing is "
-				"kept: the tiered plan has no checkpoint, --plan partitioned has",
-				s->layer + 1);
 	}
 	GNN_TRY(gnn_tiered_flush(s->run, s->layer));
+	if (s->stopped > 0)
+		return GNN_STOPPED;
 	GNN_TRY(gnn_control_end(s->run->tiered->control));
 out:
 	return rc;
@@ -246,11 +252,18 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.rows = pass->rows;
 	opts.own = pass->own;
 	opts.to = pass->to;
+	opts.first_row = r->at.row;
+	gnn_rows_skip(&opts.rows, r->at.row);
+	gnn_rows_skip(&opts.own, r->at.row);
 	opts.own_entries = true;
 	opts.lists = false;
 	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(start(&s, &opts));
 	GNN_TRY(run_items(&s));
+	if (rc == GNN_STOPPED) {
+		r->at.row = s.stopped;
+		goto out;
+	}
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(s.feed);
 	report(r, &r->report->layer[l]);
 out:

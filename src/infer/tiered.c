@@ -23,7 +23,7 @@ int gnn_tiered_prepare(struct gnn_run *r)
 	enum gnn_evict_policy policy = (enum gnn_evict_policy)r->o->evict;
 	int rc;
 
-	if (r->o->plan != GNN_PLAN_TIERED || !gnn_evict_ops_of(policy)->next_use)
+	if (r->plan.kind != GNN_PLAN_TIERED || !gnn_evict_ops_of(policy)->next_use)
 		return GNN_OK;
 	rc = gnn_inlists_load(&r->inlists, r->o->store);
 	if (rc == GNN_EOS)
@@ -38,6 +38,8 @@ static int open_control(struct gnn_run *r, uint32_t l)
 	struct gnn_control_opts o = gnn_plan_control(&r->plan, l, r->o, r->degrees);
 	int rc = GNN_OK;
 
+	if (r->resuming && gnn_run_has_stores(r, &r->at))
+		o.pin_slots = 0; /* rows come from the checkpoint, by way of the spill */
 	o.inlists = &r->inlists;
 	if (gnn_evict_ops_of(o.policy)->next_use) {
 		struct gnn_draw draw = gnn_sampling_here(r->sampling);

@@ -30,17 +30,23 @@ struct gnn_tiered {
 
 GNN_BEGIN_DECLS
 
-/* Before the plan is made: what the policy must know of the graph. */
+/* What the policy must know of the graph. */
 int  gnn_tiered_prepare(struct gnn_run *r);
 int  gnn_tiered_open (struct gnn_run *r, uint32_t l); /* into r->tiered */
 void gnn_tiered_close(struct gnn_run *r); /* not open is fine */
 
-/* One pass of the layer: all is absorbed, all rows are done and on their way. */
+/*
+ * One pass of the layer from r->at.row on: all is absorbed, all rows are done and on their way.
+ * GNN_STOPPED.
+ */
 int  gnn_tiered_pass (struct gnn_run *r, uint32_t l, const struct gnn_pass *pass);
 
 /* Rows of the top store that are done: they leave their slots. */
 int  gnn_tiered_graduate(struct gnn_run *r, uint32_t l, const struct gnn_done_row *done,
 	uint64_t count);
+/* What the stores hold, into a checkpoint; and from it, into stores just opened. */
+int  gnn_tiered_seal   (struct gnn_run *r, struct gnn_manifest *m);
+int  gnn_tiered_restore(struct gnn_run *r);
 int  gnn_tiered_flush(struct gnn_run *r, uint32_t l); /* those that wait become rows */
 
 GNN_END_DECLS

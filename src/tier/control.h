@@ -52,6 +52,14 @@ struct gnn_control_stats {
 	uint64_t pages;                   /* of the spill, ever in use */
 };
 
+enum gnn_control_store { GNN_STORE_NONE, GNN_STORE_TOP, GNN_STORE_HOST, GNN_STORE_SPILL };
+
+/* Of a row in use, its slot or record, and that of its carry, or GNN_SLOT_NONE. */
+struct gnn_control_place {
+	enum gnn_control_store store;
+	uint32_t at, mate;
+};
+
 struct gnn_control;
 
 GNN_BEGIN_DECLS
@@ -63,6 +71,20 @@ int  gnn_control_create (struct gnn_control **out, const struct gnn_control_opts
  */
 int  gnn_control_step   (struct gnn_control *c, gnn_vid first_row, uint64_t rows,
 	const struct gnn_edge_batch *b, struct gnn_tier_program *p);
+/*
+ * Going on where another machine stood, between chunks: own rows in front of `first_row` have come,
+ * messages to come are put for all vertices, then each row in use gets a record of the spill (and
+ * the one behind it, for a carry); *full as in tier/pages.h. GNN_EDATA where that cannot be.
+ */
+void gnn_control_put_left(struct gnn_control *c, gnn_vid first, uint64_t count,
+	const uint32_t *left);
+int  gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v, uint64_t *record,
+	uint32_t *rows, uint32_t *full);
+int  gnn_control_restored(struct gnn_control *c, gnn_vid first_row);
+/* What stands now: messages to come, and where the row of v is. */
+void gnn_control_left   (const struct gnn_control *c, gnn_vid first, uint64_t count,
+	uint32_t *left);
+struct gnn_control_place gnn_control_place(const struct gnn_control *c, gnn_vid v);
 void gnn_control_stats  (const struct gnn_control *c, struct gnn_control_stats *out);
 int  gnn_control_end    (const struct gnn_control *c); /* asserts that all is completed */
 void gnn_control_destroy(struct gnn_control *c); /* NULL is fine */

@@ -69,4 +69,7 @@ static inline uint32_t gnn_control_rows(const struct gnn_control *c, gnn_vid v)
 	return c->o.carry && c->o.in[v] >= GNN_HUB_DEGREE ? 2 : 1;
 }
 
+/* The epoch in which v is used next: its next message or its own row, whichever is earlier. */
+uint64_t gnn_control_next_epoch(const struct gnn_control *c, gnn_vid v);
+
 #endif

@@ -15,8 +15,7 @@ static gnn_vid next_source(const struct gnn_control *c, gnn_vid v)
 	return gnn_inlists_next(c->o.inlists, v, received, loops);
 }
 
-/* The epoch in which v is used next: its next message or its own row, whichever is earlier. */
-static uint64_t next_epoch(const struct gnn_control *c, gnn_vid v)
+uint64_t gnn_control_next_epoch(const struct gnn_control *c, gnn_vid v)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -31,7 +30,7 @@ static uint64_t next_epoch(const struct gnn_control *c, gnn_vid v)
 static struct gnn_evict_row row_of(const struct gnn_control *c, gnn_vid v)
 {
 	return (struct gnn_evict_row){.pending = c->state[v].left,
-		.next = c->top.evict.ops->next_use ? next_epoch(c, v) : 0};
+		.next = c->top.evict.ops->next_use ? gnn_control_next_epoch(c, v) : 0};
 }
 
 static bool is_complete(const struct gnn_control *c, gnn_vid v)
@@ -85,7 +84,7 @@ static int spill(struct gnn_control *c, struct gnn_tier_program *p, enum gnn_mov
 	int rc;
 
 	if (c->pages.streams > 1)
-		stream = (uint32_t)(next_epoch(c, v) / c->epochs_each);
+		stream = (uint32_t)(gnn_control_next_epoch(c, v) / c->epochs_each);
 	GNN_TRY(gnn_pages_take(&c->pages, stream, rows, &record, &full));
 	if (full != GNN_PAGE_NONE)
 		GNN_TRY(gnn_tier_program_full(p, full));

@@ -128,6 +128,66 @@ TEST_F(RunsTest, DamageIsSeen)
 	}
 }
 
+// A named file is gone on with where it was sealed, and read from any range on.
+TEST_F(RunsTest, SealedRunsGoOn)
+{
+	const uint64_t ids = 3000, row_bytes = 40, part[] = {0, 700, 701, 2500, ids};
+	struct gnn_runs_opts o = opts({ids, row_bytes, 256, 32 << 10});
+	std::vector<uint64_t> id(ids);
+	std::mt19937_64 random(3);
+
+	o.named = true;
+	std::iota(id.begin(), id.end(), uint64_t{0});
+	std::shuffle(id.begin(), id.end(), random);
+	for (int k = 0; k < 4; k++) {
+		ASSERT_EQ(gnn_runs_create(&runs, &o), GNN_OK) << gnn_err_text();
+		EXPECT_FALSE(gnn_runs_ended(runs));
+		EXPECT_EQ(gnn_runs_file_rows(runs), part[k]);
+		for (uint64_t i = part[k]; i < part[k + 1]; i++) {
+			char row[row_bytes];
+
+			for (uint64_t b = 0; b < row_bytes; b++)
+				row[b] = byte_of(id[i], b);
+			ASSERT_EQ(gnn_runs_push(runs, &id[i], 0, row, 1), GNN_OK);
+		}
+		ASSERT_EQ(gnn_runs_seal(runs), GNN_OK) << gnn_err_text();
+		o.sealed_bytes = gnn_runs_file_bytes(runs);
+		if (k == 1) { // what is behind the sealed bytes does not count
+			const char row[row_bytes] = {};
+
+			ASSERT_EQ(gnn_runs_push(runs, &id[ids - 1], 0, row, 1), GNN_OK);
+			ASSERT_EQ(gnn_runs_seal(runs), GNN_OK);
+		}
+		gnn_runs_destroy(runs);
+	}
+	ASSERT_EQ(gnn_runs_create(&runs, &o), GNN_OK) << gnn_err_text();
+	EXPECT_TRUE(gnn_runs_ended(runs));
+	EXPECT_EQ(gnn_runs_written_bytes(runs), 0u);
+	EXPECT_EQ(read({ids, row_bytes, 256, 0}, 2), GNN_EOF) << gnn_err_text();
+	for (uint64_t first : {0, 1, 5, 11}) {
+		struct gnn_runs_range range;
+
+		ASSERT_EQ(gnn_runs_reader_open(&reader, runs, 1), GNN_OK);
+		gnn_runs_reader_skip(reader, first);
+		ASSERT_EQ(gnn_runs_reader_next(reader, &range), GNN_OK) << gnn_err_text();
+		EXPECT_EQ(range.first, first * 256);
+		for (uint64_t i = 0; i < range.rows * row_bytes; i++)
+			ASSERT_EQ(static_cast<const char *>(range.data)[i],
+				byte_of(range.first + i / row_bytes, i % row_bytes));
+		gnn_runs_reader_close(reader);
+		reader = nullptr;
+	}
+	gnn_runs_destroy(runs);
+	runs = nullptr;
+	o.sealed_bytes -= 4096; // not the end of a run
+	EXPECT_EQ(gnn_runs_create(&runs, &o), GNN_EDATA);
+	std::filesystem::resize_file(path, 5000); // cut
+	o.sealed_bytes += 4096;
+	EXPECT_EQ(gnn_runs_create(&runs, &o), GNN_EDATA);
+	EXPECT_NE(std::string(gnn_err_text()).find(path), std::string::npos) << gnn_err_text();
+	std::filesystem::remove(path);
+}
+
 TEST_F(RunsTest, FullDiskAndReadErrorsAreSaid)
 {
 	ASSERT_EQ(gnn_fault_parse("write:enospc@5"), GNN_OK);
