@@ -37,6 +37,22 @@ static void destroy(struct gnn_backend *b)
 	gnn_mem_free(c);
 }
 
+static bool register_host(void *block, uint64_t bytes)
+{
+	if (cudaHostRegister(block, bytes, cudaHostRegisterDefault) == cudaSuccess)
+		return true;
+	cudaGetLastError(); /* slower copies, the same bytes */
+	return false;
+}
+
+static void unregister_host(void *block)
+{
+	if (cudaHostUnregister(block) != cudaSuccess)
+		cudaGetLastError();
+}
+
+static const struct gnn_mem_pinner pinner = {register_host, unregister_host};
+
 static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
 {
 	struct gnn_cuda *c = NULL;
@@ -48,6 +64,7 @@ static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
 	GNN_TRY(gnn_cuda_device_init(&c->device));
 	c->device.limit_bytes = o->memory_bytes;
 	gnn_cuda_rows_init(&c->rows, &c->device);
+	gnn_mem_pin_io(&pinner);
 	*out = &c->base;
 	c = NULL;
 out:
@@ -65,25 +82,16 @@ static void free_buffer(struct gnn_backend *b, void *buffer)
 	gnn_cuda_free(&cuda_of(b)->device, buffer);
 }
 
+/* Pinned as all buffers of its kind are. */
 static int alloc_host(struct gnn_backend *b, void **out, uint64_t bytes)
 {
-	int rc;
-
 	(void)b;
-	GNN_TRY(gnn_mem_pages(out, bytes, GNN_MEM_IO));
-	if (cudaHostRegister(*out, gnn_max_u64(bytes, 1), cudaHostRegisterDefault) != cudaSuccess)
-		cudaGetLastError(); /* slower copies, the same bytes */
-out:
-	return rc;
+	return gnn_mem_pages(out, bytes, GNN_MEM_IO);
 }
 
 static void free_host(struct gnn_backend *b, void *buffer)
 {
 	(void)b;
-	if (buffer == NULL)
-		return;
-	if (cudaHostUnregister(buffer) != cudaSuccess)
-		cudaGetLastError();
 	gnn_mem_free(buffer);
 }
 

@@ -31,6 +31,7 @@ struct slot {
 struct gnn_extent_writer {
 	struct gnn_extent_writer_opts o;
 	struct gnn_dio *dio; /* NULL: there is nothing to write */
+	void *slab;          /* of all slots, for huge pages */
 	struct slot slot[SLOTS];
 	struct block block[BLOCKS];
 	XXH3_state_t hash;   /* of the current block, without the slot that fills */
@@ -141,13 +142,11 @@ static int open_slots(struct gnn_extent_writer *w, uint64_t slot_bytes)
 		.engine = w->o.extent.engine,
 		.depth = SLOTS,
 	};
-	void *block;
-	int rc = GNN_OK;
+	int rc;
 
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		GNN_TRY(gnn_mem_pages(&block, slot_bytes, GNN_MEM_IO));
-		w->slot[i].bytes = block;
-	}
+	GNN_TRY(gnn_mem_pages(&w->slab, SLOTS * slot_bytes, GNN_MEM_IO));
+	for (uint32_t i = 0; i < SLOTS; i++)
+		w->slot[i].bytes = (char *)w->slab + i * slot_bytes;
 	GNN_TRY(gnn_dio_open(&w->dio, &dio));
 out:
 	return rc;
@@ -252,7 +251,6 @@ void gnn_extent_writer_abort(struct gnn_extent_writer *w)
 	if (w == NULL)
 		return;
 	gnn_dio_abort(w->dio); /* waits: the slots below are still being read from */
-	for (uint32_t i = 0; i < SLOTS; i++)
-		gnn_mem_free(w->slot[i].bytes);
+	gnn_mem_free(w->slab);
 	gnn_mem_free(w);
 }

@@ -24,6 +24,7 @@ struct gnn_stream {
 	struct gnn_dio *dio;
 	uint32_t buffer_count;
 	struct buffer *buffers;
+	void *slab; /* of all their pages, for huge ones */
 	struct buffer **coming; /* (buffer_count) of piece k at k % buffer_count */
 	uint64_t piece_count;
 	uint64_t asked;  /* pieces submitted so far */
@@ -75,17 +76,17 @@ uint64_t gnn_stream_buffer_bytes(const struct gnn_stream_opts *o)
 
 static int make_buffers(struct gnn_stream *s)
 {
-	void *pages;
+	uint64_t bytes = bytes_of_buffer(&s->o);
 	int rc = GNN_OK;
 
 	GNN_NEW_ARRAY(s->buffers, s->buffer_count, GNN_MEM_IO);
 	GNN_NEW_ARRAY(s->coming, s->buffer_count, GNN_MEM_IO);
 	GNN_NEW_ARRAY(s->idle, s->buffer_count, GNN_MEM_IO);
+	if (!is_mapped(&s->o))
+		GNN_TRY(gnn_mem_pages(&s->slab, s->buffer_count * bytes, GNN_MEM_IO));
 	for (uint32_t i = 0; i < s->buffer_count; i++) {
-		if (!is_mapped(&s->o)) {
-			GNN_TRY(gnn_mem_pages(&pages, bytes_of_buffer(&s->o), GNN_MEM_IO));
-			s->buffers[i].pages = pages;
-		}
+		if (s->slab != NULL)
+			s->buffers[i].pages = (char *)s->slab + i * bytes;
 		s->idle[s->idle_count++] = &s->buffers[i];
 	}
 out:
@@ -169,8 +170,7 @@ void gnn_stream_close(struct gnn_stream *s)
 	if (s == NULL)
 		return;
 	gnn_dio_abort(s->dio); /* waits: the buffers are still being filled */
-	for (uint32_t i = 0; s->buffers != NULL && i < s->buffer_count; i++)
-		gnn_mem_free(s->buffers[i].pages);
+	gnn_mem_free(s->slab);
 	XXH3_freeState(s->hash);
 	gnn_mem_free(s->buffers);
 	gnn_mem_free(s->coming);

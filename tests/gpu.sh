@@ -4,8 +4,8 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin cases bits sanitize profile time disk; default: all but disk, which writes
-# 17 GB under DISK (default: the current folder).
+# Steps: build twin cases bits sanitize profile pinned time disk; default: all but disk, which
+# writes 17 GB under DISK (default: the current folder); pinned writes 1.1 GB there.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize profile time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize profile pinned time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -109,6 +109,33 @@ step_profile() { # how long each kernel takes, one after another
 		--backend cuda --io map --chunk-bytes 64M >"$out/profile.log" 2>&1
 	grep -E '^  [a-zA-Z_].*\(|time_duration' "$out/profile.log" | head -60
 	rm -rf $dir
+}
+
+step_pinned() { # read buffers pinned for copies to the device, against not: interleaved, equal bits
+	local dir="${DISK:-.}/gnnrun-pinned" first=
+	mkdir -p "$dir"
+	must $build/gnnrun generate rmat "$dir/g.h5" --scale 18 --edge-factor 16 --feat-dim 1024 \
+		>"$out/generate.log"
+	must $build/gnnrun model --seeded gcn --dims 1024,128 --out "$dir/m.safetensors" \
+		>"$out/model.log"
+	for i in 1 2 3; do
+		for o in "pin:fail%1" "pin:fail@1000000000"; do
+			must $build/gnnrun infer "$dir/g.h5" --model "$dir/m.safetensors" \
+				--out "$dir/e.h5" --backend cuda --io uring --faults "$o" \
+				--json >"$out/pinned.json"
+			must $build/gnnrun export "$dir/e.h5" "$dir/e.npy" >"$out/pinned.log"
+			sum=$(sha256sum <"$dir/e.npy")
+			[ -n "$first" ] || first=$sum
+			[ "$sum" = "$first" ] || { echo "FAILED: other bits with $o"; failed=1; }
+			"$python" -c "
+import json
+r = json.load(open('$out/pinned.json'))
+print('not pinned:' if '$o' == 'pin:fail%1' else 'pinned:',
+      f'start-up {r[\"startup_s\"]:.2f} s, feature phase {r[\"feature_s\"]:.3f} s, '
+      f'stream {r[\"stream_s\"]:.3f} s')"
+		done
+	done
+	rm -rf "$dir"
 }
 
 step_time() {

@@ -21,7 +21,8 @@ static const char *const site_names[SITE_CRASH + 1] = {
 	[GNN_FAULT_ALLOC] = "alloc",     [GNN_FAULT_OPEN] = "open",   [GNN_FAULT_READ] = "read",
 	[GNN_FAULT_WRITE] = "write",     [GNN_FAULT_RESERVE] = "reserve",
 	[GNN_FAULT_FSYNC] = "fsync",     [GNN_FAULT_CLOSE] = "close", [GNN_FAULT_RENAME] = "rename",
-	[GNN_FAULT_RING] = "ring",       [SITE_CRASH] = "crash",
+	[GNN_FAULT_RING] = "ring",       [GNN_FAULT_PIN] = "pin",
+	[SITE_CRASH] = "crash",
 };
 
 /* What can happen, and the sites at which it can. */
@@ -31,7 +32,7 @@ static const struct {
 	int errnum;
 	uint32_t sites;
 } actions[] = {
-	{"fail", GNN_FAULT_FAIL, 0, SITE(ALLOC)},
+	{"fail", GNN_FAULT_FAIL, 0, SITE(ALLOC) | SITE(PIN)},
 	{"short", GNN_FAULT_SHORT, 0, SITES_OF_IO},
 	{"eof", GNN_FAULT_ENDS, 0, SITE(READ)},
 	{"flip", GNN_FAULT_FLIP, 0, SITES_OF_IO},

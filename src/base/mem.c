@@ -13,15 +13,18 @@
 struct header {
 	uint64_t bytes;
 	uint32_t shift;
-	uint32_t kind;
+	uint16_t kind;
+	bool     pinned;
 };
 
-enum { BLOCK_ALIGN = 64, HUGE_PAGE = 2 << 20 };
+enum { BLOCK_ALIGN = 64, HUGE_PAGE = 2 << 20, PIN_AT_LEAST = 64 << 10 };
 
 _Static_assert(sizeof(struct header) <= BLOCK_ALIGN, "the header fits in front of a block");
 
-static atomic_uint_fast64_t limit_bytes, held_bytes, peak_bytes, block_count;
+static atomic_uint_fast64_t limit_bytes, held_bytes, peak_bytes, block_count, pinned_bytes;
 static atomic_uint_fast64_t held_by_kind[GNN_MEM_KIND_COUNT];
+
+static const struct gnn_mem_pinner *_Atomic pinner;
 
 static const char *const kind_names[GNN_MEM_KIND_COUNT] = {
 	"misc", "io", "topology", "state", "model", "sort",
@@ -44,6 +47,7 @@ void gnn_mem_stats(struct gnn_mem_stats *out)
 	out->held_bytes = atomic_load(&held_bytes);
 	out->peak_bytes = atomic_load(&peak_bytes);
 	out->block_count = atomic_load(&block_count);
+	out->pinned_bytes = atomic_load(&pinned_bytes);
 	for (int k = 0; k < GNN_MEM_KIND_COUNT; k++)
 		out->held_by_kind[k] = atomic_load(&held_by_kind[k]);
 }
@@ -82,11 +86,21 @@ static struct header *header_of(void *block)
 	return (struct header *)((char *)block - sizeof(struct header));
 }
 
+/*
+ * Large blocks begin at a huge page and consist of whole ones, but for their end: pages are touched
+ * faster, and direct I/O into them goes in few pieces (3.0 GB/s in the place of 1.2 on one virtual
+ * disk). The header in front of the block must not cost one of its own.
+ */
+static void use_huge_pages(char *raw, uint64_t bytes)
+{
+	madvise(raw, HUGE_PAGE, MADV_NOHUGEPAGE);
+	madvise(raw + HUGE_PAGE, gnn_align_down(bytes, HUGE_PAGE), MADV_HUGEPAGE);
+}
+
 /* A block of `bytes` at a multiple of `align`, with room for the header in front of it. */
 static int allocate(void **out, uint64_t bytes, uint64_t align, bool zero, enum gnn_mem_kind kind)
 {
-	uint64_t whole;
-	char *raw;
+	void *raw;
 
 	*out = NULL;
 	GNN_ASSERT(kind < GNN_MEM_KIND_COUNT);
@@ -98,19 +112,17 @@ static int allocate(void **out, uint64_t bytes, uint64_t align, bool zero, enum 
 			kind_names[kind], (unsigned long long)bytes);
 	if (take(bytes, kind) < 0)
 		return GNN_EOS;
-	whole = gnn_align_up(bytes + align, align);
-	raw = aligned_alloc(align, whole);
-	if (raw == NULL) {
+	if (posix_memalign(&raw, align, align + bytes) != 0) {
 		give(bytes, kind);
 		return gnn_err(GNN_EOS, "host memory: the system refuses %llu bytes for %s",
 			(unsigned long long)bytes, kind_names[kind]);
 	}
-	if (align == GNN_PAGE_BYTES && bytes >= HUGE_PAGE)
-		madvise(raw, whole, MADV_HUGEPAGE);
+	if (align == HUGE_PAGE)
+		use_huge_pages(raw, bytes);
+	*out = (char *)raw + align;
 	if (zero)
-		memset(raw + align, 0, bytes);
-	*out = raw + align;
-	*header_of(*out) = (struct header){bytes, (uint32_t)align, (uint32_t)kind};
+		memset(*out, 0, bytes);
+	*header_of(*out) = (struct header){bytes, (uint32_t)align, (uint16_t)kind, false};
 	return GNN_OK;
 }
 
@@ -126,9 +138,41 @@ int gnn_mem_new(void **out, uint64_t count, uint64_t item_bytes, enum gnn_mem_ki
 	return allocate(out, bytes, BLOCK_ALIGN, true, kind);
 }
 
+void gnn_mem_pin_io(const struct gnn_mem_pinner *p)
+{
+	atomic_store(&pinner, p);
+}
+
+static void pin(void *block)
+{
+	const struct gnn_mem_pinner *p = atomic_load(&pinner);
+	struct header *h = header_of(block);
+
+	if (p == NULL || h->kind != GNN_MEM_IO || h->bytes < PIN_AT_LEAST)
+		return;
+	h->pinned = gnn_fault_next(GNN_FAULT_PIN).action == GNN_FAULT_NONE &&
+		p->pin(block, h->bytes);
+	if (h->pinned)
+		atomic_fetch_add(&pinned_bytes, h->bytes);
+}
+
+static void unpin(void *block)
+{
+	struct header *h = header_of(block);
+
+	if (!h->pinned)
+		return;
+	atomic_load(&pinner)->unpin(block);
+	atomic_fetch_sub(&pinned_bytes, h->bytes);
+}
+
 int gnn_mem_pages(void **out, uint64_t bytes, enum gnn_mem_kind kind)
 {
-	return allocate(out, bytes, GNN_PAGE_BYTES, false, kind);
+	int rc = allocate(out, bytes, bytes >= HUGE_PAGE ? HUGE_PAGE : GNN_PAGE_BYTES, false, kind);
+
+	if (rc == GNN_OK)
+		pin(*out);
+	return rc;
 }
 
 int gnn_mem_resize(void **block, uint64_t count, uint64_t item_bytes, enum gnn_mem_kind kind)
@@ -163,8 +207,9 @@ void gnn_mem_free(void *block)
 
 	if (block == NULL)
 		return;
+	unpin(block);
 	h = *header_of(block);
-	GNN_ASSERT(h.shift == BLOCK_ALIGN || h.shift == GNN_PAGE_BYTES);
+	GNN_ASSERT(h.shift == BLOCK_ALIGN || h.shift == GNN_PAGE_BYTES || h.shift == HUGE_PAGE);
 	give(h.bytes, (enum gnn_mem_kind)h.kind);
 	free((char *)block - h.shift);
 }

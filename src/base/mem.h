@@ -31,6 +31,13 @@ struct gnn_mem_stats {
 	uint64_t peak_bytes;
 	uint64_t held_by_kind[GNN_MEM_KIND_COUNT];
 	uint64_t block_count; /* live blocks */
+	uint64_t pinned_bytes;
+};
+
+/* How a device has memory of the host at hand for its copies. pin: false when it is refused. */
+struct gnn_mem_pinner {
+	bool (*pin)(void *block, uint64_t bytes);
+	void (*unpin)(void *block);
 };
 
 GNN_BEGIN_DECLS
@@ -43,8 +50,14 @@ const char *gnn_mem_kind_name(enum gnn_mem_kind kind);
 /* Zeroed, 64-byte aligned. *out is NULL on failure. A size of 0 gives a valid block. */
 int gnn_mem_new(void **out, uint64_t count, uint64_t item_bytes, enum gnn_mem_kind kind);
 
-/* Not zeroed, aligned to GNN_PAGE_BYTES, with transparent huge pages advised when large. */
+/* Not zeroed, aligned to GNN_PAGE_BYTES, from 2 MiB on to a huge page, which is advised. */
 int gnn_mem_pages(void **out, uint64_t bytes, enum gnn_mem_kind kind);
+
+/*
+ * From here on page blocks of GNN_MEM_IO of 64 KiB and more are pinned while they live: what is
+ * read from disk goes on to the device without a copy in between. `p` stays for ever.
+ */
+void gnn_mem_pin_io(const struct gnn_mem_pinner *p);
 
 /* Grows or shrinks a block of gnn_mem_new; new bytes are zero. On failure *block is unchanged. */
 int gnn_mem_resize(void **block, uint64_t count, uint64_t item_bytes, enum gnn_mem_kind kind);

@@ -145,6 +145,23 @@ void CudaTwin::expect_rows_agree(const struct gnn_rowprog &prog, uint64_t rows, 
 	EXPECT_EQ(memcmp(first.data(), back(a.to, cpu_to.size()).data(), first.size() * 4), 0);
 }
 
+// What is read from disk goes to the device without a copy in between.
+TEST_F(CudaTwin, BuffersOfTransfersArePinned)
+{
+	struct gnn_mem_stats before, with, after;
+	void *io = nullptr, *host = nullptr;
+
+	gnn_mem_stats(&before);
+	ASSERT_EQ(gnn_mem_pages(&io, (5 << 20) + 4096, GNN_MEM_IO), GNN_OK);
+	ASSERT_EQ(cuda->ops->alloc_host(cuda, &host, 1 << 20), GNN_OK);
+	gnn_mem_stats(&with);
+	EXPECT_EQ(with.pinned_bytes - before.pinned_bytes, (6u << 20) + 4096);
+	gnn_mem_free(io);
+	cuda->ops->free_host(cuda, host);
+	gnn_mem_stats(&after);
+	EXPECT_EQ(after.pinned_bytes, before.pinned_bytes);
+}
+
 TEST_F(CudaTwin, RowProgramsOfEveryOperation)
 {
 	for (uint64_t rows : row_counts)

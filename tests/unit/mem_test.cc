@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -44,6 +46,61 @@ TEST_F(MemTest, PagesAreAlignedToPages)
 	EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 4096, 0u);
 	memset(block, 1, 5000);
 	gnn_mem_free(block);
+}
+
+TEST_F(MemTest, LargePagesAreAlignedToHugePages)
+{
+	for (const uint64_t bytes : {UINT64_C(2) << 20, (UINT64_C(5) << 20) + 123}) {
+		void *block = nullptr;
+		ASSERT_EQ(gnn_mem_pages(&block, bytes, GNN_MEM_STATE), GNN_OK);
+		EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % (2 << 20), 0u);
+		memset(block, 1, bytes);
+		EXPECT_GE(stats().held_bytes, bytes);
+		gnn_mem_free(block);
+	}
+}
+
+std::vector<void *> pinned;
+bool refuses;
+
+bool pin(void *block, uint64_t bytes)
+{
+	memset(block, 7, bytes); // all of it is there
+	if (!refuses)
+		pinned.push_back(block);
+	return !refuses;
+}
+
+void unpin(void *block)
+{
+	memset(block, 8, 1); // and still is
+	pinned.erase(std::find(pinned.begin(), pinned.end(), block));
+}
+
+// Alone, because a pinner stays: what was pinned is unpinned once, before it is freed.
+TEST_F(MemTest, BuffersOfTransfersArePinnedWhileTheyLive)
+{
+	static const struct gnn_mem_pinner pinner = {pin, unpin};
+	void *before = nullptr, *io[3] = {}, *small = nullptr, *state = nullptr;
+	ASSERT_EQ(gnn_mem_pages(&before, 1 << 20, GNN_MEM_IO), GNN_OK);
+	gnn_mem_pin_io(&pinner);
+	ASSERT_EQ(gnn_mem_pages(&io[0], 1 << 20, GNN_MEM_IO), GNN_OK);
+	ASSERT_EQ(gnn_mem_pages(&io[1], (3 << 20) + 5, GNN_MEM_IO), GNN_OK);
+	ASSERT_EQ(gnn_mem_pages(&small, 4096, GNN_MEM_IO), GNN_OK);
+	ASSERT_EQ(gnn_mem_pages(&state, 1 << 20, GNN_MEM_STATE), GNN_OK);
+	EXPECT_EQ(pinned, (std::vector<void *>{io[0], io[1]}));
+	EXPECT_EQ(stats().pinned_bytes, (UINT64_C(4) << 20) + 5);
+	refuses = true;
+	ASSERT_EQ(gnn_mem_pages(&io[2], 1 << 20, GNN_MEM_IO), GNN_OK);
+	refuses = false;
+	gnn_mem_free(io[2]);
+	ASSERT_EQ(gnn_fault_parse("pin:fail@1"), GNN_OK);
+	ASSERT_EQ(gnn_mem_pages(&io[2], 1 << 20, GNN_MEM_IO), GNN_OK);
+	for (void *block : {before, small, state, io[2], io[0], io[1]})
+		gnn_mem_free(block);
+	EXPECT_TRUE(pinned.empty());
+	EXPECT_EQ(stats().pinned_bytes, 0u);
+	gnn_mem_pin_io(nullptr);
 }
 
 TEST_F(MemTest, OverTheBudgetIsRefusedWithTheNumbers)
