@@ -47,7 +47,7 @@ class Bench(unittest.TestCase):
 
     def bench(self, arch, *options):
         return json.loads(run('bench', 'infer', self.name('g.h5'), '--model', self.name(arch),
-                              '--json', '--scratch', self.folder.name, *options))
+                              '--json', *options))
 
     def test_gathering_gives_the_bits_of_streaming(self):
         for arch in ('gcn', 'sage', 'gin', 'gat'):
@@ -91,9 +91,60 @@ class Bench(unittest.TestCase):
         self.assertEqual((layer['batches'], layer['batches_of']), (4, 20))
         self.assertAlmostEqual(layer['extrapolated_s'], 5 * layer['wall_s'])
 
+    def test_io(self):
+        def rows(*options):
+            report = json.loads(run('bench', 'io', self.name('g.h5'), '--json', '--runs', 1,
+                                    *options))
+            for row in report['rows']:
+                self.assertGreater(row['bytes_s'], 0)
+                self.assertLessEqual(row['bytes_s_min'], row['bytes_s'])
+                self.assertLessEqual(row['bytes_s'], row['bytes_s_max'])
+            return report['bytes'], [(r['engine'].split()[0].strip(','), r['op'],
+                                      r['block_bytes'], r['depth']) for r in report['rows']]
+
+        bytes_, found = rows('--io', 'pread', '--blocks', '4K,64K', '--depths', '1,3')
+        self.assertEqual(bytes_, 2000 * 80 // 4096 * 4096)
+        sizes = [(b, d) for b in (4096, 65536) for d in (1, 3)]
+        self.assertEqual(found, [(e, op, b, d) for e, op in (
+            ('pread', 'read'), ('pread', 'write'), ('reader', 'read'), ('reader', 'read'))
+            for b, d in sizes])
+        bytes_, found = rows('--bytes', '64K', '--scratch', self.folder.name)
+        self.assertEqual(bytes_, 65536)
+        self.assertIn(('pread', 'write', 8 << 20, 8), found)
+        self.assertIn('reader, verified', run('bench', 'io', self.name('g.h5'), '--runs', 1))
+        self.assertEqual([x for x in os.listdir(self.folder.name) if 'bench' in x], [])
+
+    def test_aggregate(self):
+        report = json.loads(run('bench', 'aggregate', '--json', '--runs', 1, '--widths', '8,13'))
+        self.assertEqual(report['backend'], 'cpu')
+        found = [(r['what'], r['width']) for r in report['rows']]
+        self.assertEqual(found, [
+            ('memory, copy', 0), ('product, large', 1024), ('panels, 256 to', 8),
+            ('panels, 256 to', 13), ('sum', 8), ('sum', 13), ('sum, hubs', 8),
+            ('sum, hubs', 13), ('max', 8), ('max', 13), ('softmax, 8 heads', 8)])
+        for row in report['rows']:
+            self.assertGreater(row['bytes_s'], 0)
+            self.assertEqual(row['flop_s'] > 0, row['what'].startswith('p'), row)
+        self.assertIn('GFLOP/s', run('bench', 'aggregate', '--runs', 1, '--widths', 8))
+
+    def test_refusals_of_measurements(self):
+        store = self.name('g.h5')
+        for words, says in ((['--blocks', '1M,,2M'], '--blocks'), (['--blocks', '100'], '4K'),
+                            (['--depths', '65'], 'at most 64'), (['--io', 'map'], 'map'),
+                            (['--depths', '0'], '--depths'), (['--depths', '1,'], '--depths')):
+            run_fails(self, 64, says, 'bench', 'io', store, *words)
+        run_fails(self, 64, '--widths', 'bench', 'aggregate', '--widths', 'x')
+        run_fails(self, 64, '4096', 'bench', 'aggregate', '--widths', '5000')
+        run_fails(self, 64, 'usage', 'bench', 'aggregate', store)
+        run_fails(self, 66, 'none.h5', 'bench', 'io', self.name('none.h5'))
+        run_fails(self, 73, 'scratch', 'bench', 'io', store, '--scratch', self.name('none'))
+        run_fails(self, 71, 'budget', 'bench', 'io', store, '--host-memory', '300K')
+        run('generate', 'rmat', self.name('tiny.h5'), '--scale', 2, '--feat-dim', 2)
+        run_fails(self, 78, 'features', 'bench', 'io', self.name('tiny.h5'))
+
     def test_refusals(self):
         store, model = self.name('g.h5'), self.name('gcn')
-        run_fails(self, 64, 'there is: infer', 'bench', 'speed')
+        run_fails(self, 64, 'there is: io aggregate infer', 'bench', 'speed')
         run_fails(self, 64, 'bench infer STORE.h5', 'bench', 'infer')
         run_fails(self, 64, '--model', 'bench', 'infer', store)
         run_fails(self, 64, '--out', 'bench', 'infer', store, '--model', model, '--batches', 1,

@@ -107,7 +107,8 @@ struct gnn_config {
 	bool        verify;
 	const char *dataset;
 	const char *order, *bootstrap;
-	uint64_t    iterations, batches; /* batches 0: all */
+	uint64_t    iterations, batches, runs, bytes; /* batches 0: all */
+	const char *blocks, *depths, *widths; /* lists as given: "64K,1M" */
 	int         baseline;      /* enum gnn_opt_baseline */
 
 	/* infer, model */

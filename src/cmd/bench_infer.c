@@ -115,11 +115,15 @@ static int check_options(const struct gnn_config *c)
 	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
 }
 
-/* The layers between lie in a folder of this process. */
+/* The layers between lie in a folder of this process, beside the output, or else the store. */
 static int name_scratch(char to[PATH_BYTES], const struct gnn_config *c)
 {
-	int n = snprintf(to, PATH_BYTES, "%s/gnnrun-bench-%llx",
-		c->scratch != NULL ? c->scratch : ".", (unsigned long long)getpid());
+	const char *beside = c->out != NULL ? c->out : c->args[1];
+	int n = c->scratch != NULL ?
+		snprintf(to, PATH_BYTES, "%s/gnnrun-bench-%llx", c->scratch,
+			(unsigned long long)getpid()) :
+		snprintf(to, PATH_BYTES, "%s.gnnrun-bench-%llx", beside,
+			(unsigned long long)getpid());
 
 	return n > 0 && n < PATH_BYTES ? GNN_OK :
 		gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");

@@ -9,7 +9,7 @@
  */
 #include "base/log.h"
 #include "base/mem.h"
-#include "bench/trial.h"
+#include "base/trial.h"
 #include "io/dio.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * Rates of the CPU backend beside the machine's own: dense panels beside OpenBLAS, aggregation
  * beside a copy. Usage: op_bench [threads]. One line a case, each figure the median of the trials.
  */
-#include "bench/trial.h"
+#include "base/trial.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-/* bench/trial.c - see trial.h. */
-#include "bench/trial.h"
+/* base/trial.c - see trial.h. */
+#include "base/trial.h"
 
 #include "base/clock.h"
 

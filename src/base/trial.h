@@ -1,5 +1,5 @@
 /*
- * bench/trial.h - the timing loop that every measuring program shares.
+ * base/trial.h - the timing loop that every measuring program shares.
  *
  * Flow     bench -> [trial] -> table or JSON of the bench
  * Owns     nothing
@@ -7,8 +7,8 @@
  * Thread   one caller
  * Fails    as the body fails
  */
-#ifndef GNN_BENCH_TRIAL_H
-#define GNN_BENCH_TRIAL_H
+#ifndef GNN_BASE_TRIAL_H
+#define GNN_BASE_TRIAL_H
 
 #include "base/err.h"
 
