@@ -1,6 +1,7 @@
 /* io/builder_memory.c - see builder_memory.h. */
 #include "io/builder_memory.h"
 
+#include "base/err.h"
 #include "io/extsort.h"
 
 enum {
@@ -14,6 +15,15 @@ enum {
 	WRITER_BYTES_MAX = 16 << 20, /* a disk far away wants this much on its way */
 	MERGE_BYTES_WANTED = 256 << 20,
 };
+
+int gnn_builder_check_memory(uint64_t host_bytes, const char *what)
+{
+	if (host_bytes >= GNN_BUILDER_HOST_MIN)
+		return GNN_OK;
+	return gnn_err(GNN_EOS, "host memory: the budget is %.1f MiB, and %s takes at least %d: "
+		"--host-memory %dM", (double)host_bytes / 1048576.0, what,
+		GNN_BUILDER_HOST_MIN >> 20, GNN_BUILDER_HOST_MIN >> 20);
+}
 
 static uint64_t piece_bytes(uint64_t all)
 {

@@ -5,12 +5,15 @@
  * Owns     nothing
  * Lends    nothing
  * Thread   any thread; no state
- * Fails    never: less than the smallest is taken as the smallest
+ * Fails    check: GNN_EOS; sharing out never: less than the smallest is taken as the smallest
  */
 #ifndef GNN_IO_BUILDER_MEMORY_H
 #define GNN_IO_BUILDER_MEMORY_H
 
 #include "base/decl.h"
+
+/* With less than this to the whole program a merge of many runs may find no memory. */
+enum { GNN_BUILDER_HOST_MIN = 12 << 20 };
 
 struct gnn_builder_memory {
 	uint64_t ids;      /* their bitmap */
@@ -22,6 +25,9 @@ struct gnn_builder_memory {
 };
 
 GNN_BEGIN_DECLS
+
+/* Refuses what is too little for any graph, before there is any work. `what` is doing it. */
+int  gnn_builder_check_memory(uint64_t host_bytes, const char *what);
 
 struct gnn_builder_memory gnn_builder_memory(uint64_t bytes, uint32_t threads, bool weighted);
 

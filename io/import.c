@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "io/builder_memory.h"
 #include "io/dataset.h"
 #include "io/file.h"
 #include "io/import_check.h"
@@ -275,6 +276,7 @@ int gnn_import_run(const struct gnn_import_opts *o, struct gnn_import_report *re
 	GNN_NEW(m, GNN_MEM_MISC);
 	m->o = o;
 	m->report = report;
+	GNN_TRY(gnn_builder_check_memory(o->memory_bytes, "an import"));
 	GNN_TRY(gnn_dataset_open(&m->data, o->source, o->format, &m->layout));
 	report->layout = m->layout->name;
 	GNN_TRY(gnn_import_check(o, &m->data));

@@ -726,6 +726,13 @@ class Program(ImportTest):
             self.assertGreater(report['scratch_bytes'], 0)
             if not SANITIZED:
                 self.assertLess(report['peak_host_bytes'], 80 << 20)
+        _, arrays, _ = self.load(path, '--host-memory', '12M', '--threads', '8')
+        self.same(arrays, want)
+
+    def test_the_smallest_memory_is_told_before_the_work(self):
+        path = self.write('e.txt', '0 1\n')
+        self.refuse(71, '--host-memory 12M', path, '--host-memory', '11M')
+        self.load(path, '--host-memory', '12M')
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "graph/gen_store.h"
+#include "io/builder_memory.h"
 
 enum { RESERVE_BYTES = 64 << 20, EDGE_FACTOR = 16 };
 
@@ -130,6 +131,7 @@ int gnn_cmd_generate(const struct gnn_config *c)
 	struct gnn_gen g;
 	int rc;
 
+	GNN_TRY(gnn_builder_check_memory(c->host_memory, "a graph"));
 	GNN_TRY(read_recipe(c, &g));
 	GNN_TRY(make_provenance(&g, &provenance));
 	GNN_TRY(gnn_gen_store(&g, &(struct gnn_builder_opts){.out_path = c->args[1],

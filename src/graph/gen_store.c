@@ -4,7 +4,18 @@
 #include "base/mem.h"
 #include "base/progress.h"
 
-enum { BATCH_EDGES = 1 << 20 };
+enum {
+	BATCH_EDGES = 1 << 20,
+	BATCH_EDGES_MIN = 16 << 10,
+	EDGE_BYTES = 2 * sizeof(gnn_vid),
+	MEMORY_SHARE = 8, /* a batch is this part of the memory at most */
+};
+
+static uint64_t batch_edges(uint64_t memory_bytes)
+{
+	return gnn_max_u64(BATCH_EDGES_MIN,
+		gnn_min_u64(BATCH_EDGES, memory_bytes / MEMORY_SHARE / EDGE_BYTES));
+}
 
 /* A matrix of the store, drawn row after row as the builder asks for it. */
 struct drawn {
@@ -54,11 +65,10 @@ static struct drawn drawn_rows(const struct gnn_gen *g, uint64_t rows, uint64_t 
 	};
 }
 
-static int add_edges(struct gnn_builder *b, const struct gnn_gen *g)
+static int add_edges(struct gnn_builder *b, const struct gnn_gen *g, uint64_t batch)
 {
 	struct gnn_progress *progress = gnn_progress_begin("edges", "edges", g->o.edges);
 	gnn_vid *src = NULL, *dst = NULL;
-	uint64_t batch = gnn_min_u64(g->o.edges, BATCH_EDGES);
 	int rc = GNN_OK;
 
 	GNN_NEW_ARRAY(src, batch, GNN_MEM_TOPOLOGY);
@@ -101,15 +111,15 @@ static int finish(struct gnn_builder *b, const struct gnn_gen *g, const char *pr
 int gnn_gen_store(const struct gnn_gen *g, const struct gnn_builder_opts *o,
 	const char *provenance, struct gnn_build_report *report)
 {
-	const uint64_t mine = 2 * sizeof(gnn_vid) * (uint64_t)BATCH_EDGES;
+	const uint64_t batch = gnn_min_u64(g->o.edges, batch_edges(o->memory_bytes));
 	struct gnn_builder_opts less = *o;
 	struct gnn_builder *b = NULL;
 	uint64_t vertices;
 	int rc;
 
-	less.memory_bytes -= gnn_min_u64(mine, less.memory_bytes);
+	less.memory_bytes -= gnn_min_u64(batch * EDGE_BYTES, less.memory_bytes);
 	GNN_TRY(gnn_builder_create(&b, &less));
-	GNN_TRY(add_edges(b, g));
+	GNN_TRY(add_edges(b, g, batch));
 	GNN_TRY(gnn_builder_seal(b, g->o.vertices, &vertices));
 	GNN_ASSERT(vertices == g->o.vertices);
 	GNN_TRY(finish(b, g, provenance, report));
