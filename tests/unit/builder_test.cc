@@ -1,6 +1,8 @@
 // The builder against a naive one in memory: every option, tiny memories, all that is stored.
 #include "unit/builder_fixture.h"
 
+#include "io/builder_memory.h"
+
 namespace
 {
 
@@ -187,8 +189,8 @@ TEST_F(BuilderTest, ThreadsAndMemoryDoNotChangeTheFile)
 /* The budget is that of the whole process: a byte more than the builder was given is refused. */
 TEST_F(BuilderTest, KeepsInsideItsMemory)
 {
-	const Edges edges = random_edges(3000000, 600000, 14);
-	const Edges far = random_edges(3000000, 600000, 15, 0x100000001u);
+	const Edges edges = random_edges(700000, 150000, 14);
+	const Edges far = random_edges(700000, 150000, 15, 0x100000001u);
 
 	for (Options o : every_option()) {
 		struct gnn_mem_stats before;
@@ -196,7 +198,7 @@ TEST_F(BuilderTest, KeepsInsideItsMemory)
 		if (o.dedup)
 			continue;
 		SCOPED_TRACE(describe(o));
-		o.memory = o.weighted ? 96 << 20 : 64 << 20;
+		o.memory = GNN_BUILDER_HOST_MIN;
 		o.threads = o.undirected ? 8 : 2;
 		gnn_mem_limit(before.held_bytes + o.memory);
 		ASSERT_EQ(build(o.remap ? far : edges, o), GNN_OK) << gnn_err_text();
