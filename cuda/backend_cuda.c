@@ -219,11 +219,6 @@ static int merge(struct gnn_backend *b, const struct gnn_merge_args *a)
 	return gnn_cuda_run_merge(a, cuda_of(b)->device.compute);
 }
 
-static uint32_t bits_of(uint64_t count)
-{
-	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
-}
-
 static int alloc_group(struct gnn_cuda *c, bool weighted)
 {
 	struct gnn_cuda_group *g = &c->group;
@@ -256,8 +251,8 @@ static int prepare(struct gnn_backend *b, const struct gnn_graph_info *info)
 
 	free_group(c);
 	c->group = (struct gnn_cuda_group){.vertices = info->vertices,
-		.vertex_bits = bits_of(info->vertices + 1), /* V itself: dropped */
-		.row_bits = bits_of(info->chunk_rows_max) + 1, .entries = info->entries_max,
+		.vertex_bits = gnn_index_bits(info->vertices + 1), /* V itself: dropped */
+		.row_bits = gnn_index_bits(info->chunk_rows_max) + 1, .entries = info->entries_max,
 		.hub_bits = info->hub_bits, .hub_rank = info->hub_rank};
 	GNN_ASSERT(c->group.vertex_bits + c->group.row_bits <= 64);
 	return alloc_group(c, info->weighted);

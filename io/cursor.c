@@ -6,20 +6,10 @@ enum { PIECE_BYTES = 1 << 20, AHEAD = 2 };
 int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
 	const struct gnn_array *a, struct gnn_progress *progress)
 {
-	const struct gnn_stream_opts o = {
-		.container = container,
-		.array = a,
-		.bytes = a->bytes,
-		.piece_bytes = PIECE_BYTES,
-		.ahead = AHEAD,
-		.lent = 1,
-		.verify = true,
-	};
-
 	GNN_ASSERT(gnn_dtype_bytes(a->dtype) != sizeof(uint16_t));
 	*c = (struct gnn_cursor){
 		.array = a, .progress = progress, .item_bytes = gnn_dtype_bytes(a->dtype)};
-	return gnn_stream_open(&c->stream, &o);
+	return gnn_stream_open_array(&c->stream, container, a, PIECE_BYTES, AHEAD);
 }
 
 int gnn_cursor_refill_(struct gnn_cursor *c)

@@ -81,15 +81,6 @@ out:
 int gnn_export_npy(struct gnn_container *c, const struct gnn_array *a, const char *path,
 	uint64_t *written_bytes)
 {
-	const struct gnn_stream_opts o = {
-		.container = c,
-		.array = a,
-		.bytes = a->bytes,
-		.piece_bytes = PIECE_BYTES,
-		.ahead = AHEAD,
-		.lent = 1,
-		.verify = true,
-	};
 	char header[HEADER_MAX];
 	uint64_t header_bytes = make_header(header, a);
 	struct gnn_pub *pub = NULL;
@@ -100,7 +91,7 @@ int gnn_export_npy(struct gnn_container *c, const struct gnn_array *a, const cha
 	if (a->dtype == GNN_BF16)
 		GNN_NEW_ARRAY(wide, PIECE_BYTES / 2, GNN_MEM_IO);
 	*written_bytes = header_bytes + a->bytes * (wide != NULL ? 2 : 1);
-	GNN_TRY(gnn_stream_open(&s, &o));
+	GNN_TRY(gnn_stream_open_array(&s, c, a, PIECE_BYTES, AHEAD));
 	GNN_TRY(gnn_pub_begin(&pub, path));
 	GNN_TRY(gnn_pub_reserve(pub, *written_bytes));
 	GNN_TRY(gnn_pub_write(pub, header, header_bytes));

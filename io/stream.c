@@ -165,6 +165,14 @@ out:
 	return rc;
 }
 
+int gnn_stream_open_array(struct gnn_stream **out, struct gnn_container *c,
+	const struct gnn_array *a, uint64_t piece_bytes, uint32_t ahead)
+{
+	return gnn_stream_open(out, &(struct gnn_stream_opts){.container = c, .array = a,
+		.bytes = a->bytes, .piece_bytes = piece_bytes, .ahead = ahead, .lent = 1,
+		.verify = true});
+}
+
 void gnn_stream_close(struct gnn_stream *s)
 {
 	if (s == NULL)

@@ -41,6 +41,9 @@ struct gnn_stream_opts {
 GNN_BEGIN_DECLS
 
 int  gnn_stream_open (struct gnn_stream **out, const struct gnn_stream_opts *o);
+/* A whole array, verified, one piece lent at a time. */
+int  gnn_stream_open_array(struct gnn_stream **out, struct gnn_container *c,
+	const struct gnn_array *a, uint64_t piece_bytes, uint32_t ahead);
 int  gnn_stream_next (struct gnn_stream *s, struct gnn_piece **piece); /* GNN_EOF at the end */
 void gnn_stream_put  (struct gnn_stream *s, struct gnn_piece *piece);
 /* From any thread: next, also one that waits for a put, returns GNN_ESTOP from now on. */

@@ -67,6 +67,12 @@ static inline uint64_t gnn_ceil_div(uint64_t a, uint64_t b)
 	return a / b + (a % b != 0);
 }
 
+/* Bits that the numbers below `count` take, at least one. */
+static inline uint32_t gnn_index_bits(uint64_t count)
+{
+	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
+}
+
 /* Round up to a multiple of a power of two. */
 static inline uint64_t gnn_align_up(uint64_t a, uint64_t power)
 {

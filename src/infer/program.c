@@ -8,11 +8,6 @@
 enum { SAMPLE_BLOCK = 64 }; /* edges whose thresholds are asked for ahead of their turn */
 enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
 
-static uint32_t bits_of(uint64_t count)
-{
-	return count <= 1 ? 1 : 64 - (uint32_t)__builtin_clzll(count - 1);
-}
-
 uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices)
 {
 	return entries * 4 + (gnn_min_u64(entries, vertices) + 1) * 24;
@@ -56,12 +51,12 @@ void gnn_program_fini(struct gnn_program *p)
 int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
 	const struct gnn_range *to, uint64_t rows, uint64_t entries, bool drop_loops)
 {
-	uint32_t vertex_bits = bits_of(to->count);
+	uint32_t vertex_bits = gnn_index_bits(to->count);
 	int rc;
 
 	*g = (struct gnn_grouper){.degrees = d, .to = *to, .drop_loops = drop_loops,
 		.capacity = entries};
-	g->row_bits = bits_of(rows) + 1;
+	g->row_bits = gnn_index_bits(rows) + 1;
 	GNN_ASSERT(rows <= GNN_OWN_BIT && vertex_bits + g->row_bits <= 64);
 	g->digits = (vertex_bits + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
 	g->digit_bits = (vertex_bits + g->digits - 1) / g->digits;

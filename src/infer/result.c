@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "infer/import_order.h"
+#include "infer/score.h"
 #include "io/store_schema.h"
 #include "io/stream.h"
 
@@ -105,19 +106,6 @@ out:
 	return rc;
 }
 
-/* The largest column, the first of equals; with one column, whether it is positive. */
-static int64_t class_of(const float *h, uint32_t width)
-{
-	uint32_t best = 0;
-
-	if (width == 1)
-		return h[0] > 0.0f;
-	for (uint32_t c = 1; c < width; c++)
-		if (h[c] > h[best])
-			best = c;
-	return best;
-}
-
 static int push_prediction(struct gnn_result *r, uint64_t rows, const float *h)
 {
 	uint64_t row_bytes = r->multi_label ? r->width : sizeof(int64_t);
@@ -128,7 +116,7 @@ static int push_prediction(struct gnn_result *r, uint64_t rows, const float *h)
 		r->predicted_rows = rows;
 	}
 	for (uint64_t i = 0; i < rows && !r->multi_label; i++)
-		((int64_t *)r->predicted)[i] = class_of(h + i * r->width, r->width);
+		((int64_t *)r->predicted)[i] = gnn_score_class(h + i * r->width, r->width);
 	for (uint64_t i = 0; i < rows * r->width && r->multi_label; i++)
 		((uint8_t *)r->predicted)[i] = h[i] > 0.0f;
 	GNN_TRY(gnn_array_writer_push(r->prediction, r->predicted, rows * row_bytes));
@@ -226,9 +214,7 @@ static int copy_external_ids(struct gnn_result *r, const struct gnn_store *s)
 	GNN_TRY(gnn_array_writer_open(&writer, r->container, GNN_RESULT_EXTERNAL_ID, 0));
 	if (r->order != NULL)
 		GNN_TRY(gnn_import_order_begin(r->order, sizeof(uint64_t)));
-	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = s->container,
-		.array = s->external_id, .bytes = s->external_id->bytes, .piece_bytes = 1 << 20,
-		.ahead = 2, .lent = 1, .verify = true}));
+	GNN_TRY(gnn_stream_open_array(&stream, s->container, s->external_id, 1 << 20, 2));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		rc = r->order != NULL ? gnn_import_order_push(r->order,
 			piece->bytes / sizeof(uint64_t), piece->data) :

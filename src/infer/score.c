@@ -180,13 +180,13 @@ static int label_at(struct gnn_score *s, gnn_vid v, const void **label)
 	return rc;
 }
 
-static uint64_t class_of(const struct gnn_score *s, const float *h)
+uint32_t gnn_score_class(const float *h, uint32_t width)
 {
-	uint64_t best = 0;
+	uint32_t best = 0;
 
-	if (s->width == 1)
+	if (width == 1)
 		return h[0] > 0.0f;
-	for (uint32_t c = 1; c < s->width; c++)
+	for (uint32_t c = 1; c < width; c++)
 		if (h[c] > h[best])
 			best = c;
 	return best;
@@ -211,7 +211,7 @@ static void count_columns(const struct gnn_score *s, struct split *p, const uint
 
 static void count_class(const struct gnn_score *s, struct split *p, uint64_t label, const float *h)
 {
-	uint64_t best = class_of(s, h);
+	uint64_t best = gnn_score_class(h, s->width);
 
 	p->correct += best == label;
 	if (s->metric == GNN_METRIC_ROCAUC) {

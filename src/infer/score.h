@@ -31,6 +31,9 @@ int  gnn_score_end    (struct gnn_score *s, double figure[GNN_SPLIT_COUNT]);
 const char *gnn_score_name(const struct gnn_score *s);
 void gnn_score_destroy(struct gnn_score *s); /* NULL is fine */
 
+/* The largest column, the first of equals; with one column, whether it is positive. */
+uint32_t gnn_score_class(const float *h, uint32_t width);
+
 /* Area under the ROC curve of n scores with 0/1 labels, ties shared; NaN without both classes. */
 int  gnn_score_auc(const float *score, const uint8_t *label, uint64_t n, double *auc);
 

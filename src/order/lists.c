@@ -260,9 +260,7 @@ int gnn_lists_begin(struct gnn_lists *l, enum gnn_direction d)
 	l->piece_used = 0;
 	if (l->resident)
 		return GNN_OK;
-	return gnn_stream_open(&l->stream, &(struct gnn_stream_opts){
-		.container = l->store->container, .array = a, .bytes = a->bytes,
-		.piece_bytes = l->piece_bytes, .ahead = AHEAD, .lent = 1, .verify = true});
+	return gnn_stream_open_array(&l->stream, l->store->container, a, l->piece_bytes, AHEAD);
 }
 
 /* The last vertex up to which the lists fit the part, one list at least. */

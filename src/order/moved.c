@@ -79,9 +79,7 @@ static int push_array(struct moved *m, const struct gnn_moved_opts *o)
 	struct gnn_piece *piece;
 	int rc;
 
-	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = o->container,
-		.array = o->array, .bytes = o->array->bytes, .piece_bytes = rows * m->row_bytes,
-		.ahead = AHEAD, .lent = 1, .verify = true}));
+	GNN_TRY(gnn_stream_open_array(&stream, o->container, o->array, rows * m->row_bytes, AHEAD));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		uint64_t n = piece->bytes / m->row_bytes;
 
