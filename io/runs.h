@@ -53,6 +53,7 @@ uint64_t gnn_runs_file_rows    (const struct gnn_runs *r);
 void gnn_runs_destroy(struct gnn_runs *r); /* a named file stays; NULL is fine */
 void gnn_runs_remove (struct gnn_runs *r); /* it goes; NULL is fine */
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o); /* while writing */
+uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o); /* of the file, of rows in near order */
 uint64_t gnn_runs_memory_min(const struct gnn_runs_opts *o); /* smallest legal arena */
 
 /* Ranges in order; one range ahead is being read. `lent` ranges may be held at once. */

@@ -51,6 +51,15 @@ uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o)
 		(o->named || arena_rows(o) < o->ids ? BUFFERS * buffer_bytes(o) : 0);
 }
 
+uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o)
+{
+	uint64_t runs = gnn_ceil_div(o->ids, arena_rows(o));
+	uint64_t pieces = gnn_ceil_div(o->ids, o->range_rows) + 2 * runs;
+
+	return o->ids * (o->row_bytes + sizeof(uint64_t)) + pieces * GNN_PAGE_BYTES / 2 +
+		2 * runs * GNN_PAGE_BYTES;
+}
+
 int gnn_runs_failed(int rc)
 {
 	return gnn_err_place(rc, "run file (--scratch chooses another folder)");

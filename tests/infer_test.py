@@ -250,6 +250,60 @@ class Infer(unittest.TestCase):
                     '--explain')
         self.assertEqual(len(table.strip().split('\n')), 8, table)
 
+    def local_edges(self, vertices, count):
+        """Most edges lead to a vertex nearby, some anywhere, some to a hub."""
+        rng = np.random.default_rng(11)
+        src = rng.integers(0, vertices, count)
+        dst = (src + rng.integers(-200, 200, count)) % vertices
+        far = rng.random(count) < .05
+        dst[far] = rng.integers(0, vertices, far.sum())
+        dst[rng.random(count) < .02] = 77
+        return np.stack([src, dst])
+
+    def test_bytes_of_the_tiered_plan_are_as_explained(self):
+        x = np.random.default_rng(9).normal(size=(30000, 48)).astype(np.float32)
+        for edges, arch, policy, fanout in (
+                (self.local_edges(30000, 200000), 'gcn', 'belady', 'all'),
+                (self.local_edges(30000, 200000), 'gat', 'pending', '2'),
+                (np.random.default_rng(9).integers(0, 30000, (2, 150000)), 'sage', 'belady',
+                 'all'),
+                (np.random.default_rng(9).integers(0, 30000, (2, 150000)), 'gin', 'lru', 'all'),
+                (np.random.default_rng(9).integers(0, 30000, (2, 150000)), 'gcn', 'belady',
+                 '3')):
+            self.store(x, edges=edges)
+            Model(arch, (48, 48, 48), 4).write(self.path('m.safetensors'))
+            store = 30000 * (12 if edges.shape[1] == 200000 else 48)
+            plan = ('--plan', 'tiered', '--evict', policy, '--hot-store', store,
+                    '--chunk-bytes', 1, '--fanout', fanout)
+            said = json.loads(run('infer', self.path('g.h5'), '--model',
+                                  self.path('m.safetensors'), '--explain', '--json', *plan))
+            _, report = self.infer(*plan)
+            for a, b in zip(said['layers'], report['layers']):
+                with self.subTest(arch=arch, policy=policy, layer=a['index']):
+                    self.assertGreater(b['evictions'], 0)
+                    for key in ('evictions', 'reloads'):
+                        self.assertLess(abs(a[f'predicted_{key}'] / b[key] - 1),
+                                        .15 if policy == 'belady' else .3, key)
+                    for key in ('read_bytes', 'written_bytes'):
+                        self.assertLess(abs(a[f'predicted_{key}'] / b[key] - 1),
+                                        .12 if policy == 'belady' else .3, key)
+
+    def test_auto_takes_the_plan_that_is_said_to_be_cheaper(self):
+        x = np.random.default_rng(9).normal(size=(30000, 256)).astype(np.float32)
+        Model('gcn', (256, 256, 256), 4).write(self.path('m.safetensors'))
+        for edges in (self.local_edges(30000, 200000),
+                      np.random.default_rng(9).integers(0, 30000, (2, 600000))):
+            self.store(x, edges=edges)
+            first, _ = self.infer()
+            for memory in ('28M', '18M'):
+                explain = ('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
+                           '--explain', '--json', '--host-memory', memory)
+                said = json.loads(run(*explain))
+                self.assertEqual({said['plan'], said['other_plan']}, {'tiered', 'partitioned'})
+                self.assertLessEqual(said['predicted_s'], said['other_predicted_s'])
+                again, _ = self.infer('--host-memory', memory)
+                self.assertEqual(first.tobytes(), again.tobytes())
+
     def test_equal_bits_over_stores_and_eviction_policies(self):
         x = np.random.default_rng(7).normal(size=(self.V, 33)).astype(np.float32)
         self.store(x)

@@ -19,6 +19,9 @@ void gnn_explain_print(const struct gnn_infer_report *r)
 	char s[6][GNN_UNITS_BYTES];
 
 	gnn_out("plan        %s\n", r->plan);
+	if (r->other_plan != NULL)
+		gnn_out("other plan  %s, %s\n", r->other_plan,
+			gnn_units_time(s[0], r->other_predicted_s));
 	print_budget("host", r->plan_host_bytes, r->host_budget_bytes);
 	print_budget("device", r->plan_device_bytes, r->device_budget_bytes);
 	gnn_out("disk        reads %s, writes %s\n", gnn_units_rate(s[0], r->read_bytes_s, "B"),
@@ -55,6 +58,8 @@ void gnn_explain_layer(struct gnn_json *j, const struct gnn_layer_report *l)
 	gnn_json_u64(j, "predicted_read_bytes", l->predicted_read_bytes);
 	gnn_json_u64(j, "predicted_written_bytes", l->predicted_written_bytes);
 	gnn_json_real(j, "predicted_s", l->predicted_s);
+	gnn_json_u64(j, "predicted_evictions", l->predicted_evictions);
+	gnn_json_u64(j, "predicted_reloads", l->predicted_reloads);
 }
 
 static void put_budget(struct gnn_json *j, const char *key, uint64_t budget)
@@ -73,6 +78,10 @@ int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend 
 	gnn_json_bool(j, "explain", true);
 	gnn_json_text(j, "backend", b->ops->name);
 	gnn_json_text(j, "plan", r->plan);
+	if (r->other_plan != NULL) {
+		gnn_json_text(j, "other_plan", r->other_plan);
+		gnn_json_real(j, "other_predicted_s", r->other_predicted_s);
+	}
 	put_budget(j, "host_budget_bytes", r->host_budget_bytes);
 	put_budget(j, "device_budget_bytes", r->device_budget_bytes);
 	gnn_json_u64(j, "host_bytes", r->plan_host_bytes);

@@ -3,14 +3,27 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "infer/forecast.h"
 
 #define PROBE_S      0.08 /* for each figure of the disk */
 #define PROBE_RUNS_S 0.02 /* for each of a layer's three */
 #define PROBE_SHARE  0.01 /* of the seconds that reading the features takes at 1 GB/s */
 
+#define PROBE_LEAST  0.1  /* of the times above, where the features are */
+#define PROBE_LARGE  (UINT64_C(64) << 20) /* bytes or more */
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* Bytes of one pass. */
 struct pass_bytes {
 	double rows, own, topology, written;
+	double control_s; /* of the control thread, beside grouping */
+	double cold_read; /* of the spill, in pages of cold_page bytes */
+	double cold_page;
+	double moved_floats; /* between stores */
 };
 
 static double topology_bytes(const struct gnn_infer_opts *o, uint32_t l)
@@ -34,6 +47,8 @@ static double input_row(const struct gnn_layer_plan *lp, const struct gnn_infer_
 {
 	if (lp->input == GNN_ROWS_MEMORY)
 		return 0.0;
+	if (lp->input == GNN_ROWS_RUNS) /* an id beside each */
+		return (double)lp->input_width * sizeof(float) + sizeof(uint64_t);
 	return l == 0 ? (double)lp->input_width * gnn_dtype_bytes(o->store->features->dtype) :
 		(double)(lp->input_width - lp->input_own) * sizeof(float);
 }
@@ -88,24 +103,60 @@ static double seconds_of_pass(const struct pass_bytes *b, const struct gnn_layer
 {
 	const struct gnn_layer_plan *lp = &p->layer[l];
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	double first;
 	uint32_t shard;
 	bool combines = gnn_plan_pass(p, l, c, index, &shard) == GNN_PASS_COMBINE;
 	bool transforms = !lp->input_message && (index == 0 || lp->messages == GNN_ROWS_NONE);
 	double entries = (double)o->store->edges + (double)o->store->vertices;
 	double io = (b->rows + b->own + b->topology) / disk->read_bytes_s +
 		b->written / disk->write_bytes_s, work = 0.0;
+	double control = entries * (combines ? shard_share(lp) : 1.0) / disk->control_entries_s +
+		b->control_s;
 
 	if (transforms)
 		work += (double)o->store->vertices / rates->message_rows_s;
 	if (combines)
 		work += entries * shard_share(lp) * c->width / rates->entry_floats_s;
-	return io > work ? io : work;
+	if (b->moved_floats > 0.0)
+		work += b->moved_floats / rates->move_floats_s;
+	if (b->cold_read > 0.0) /* a page takes as long as a small one, at least */
+		io += larger(b->cold_read / disk->read_bytes_s, b->cold_read / b->cold_page *
+			GNN_PAGE_BYTES / disk->page_bytes_s);
+	if (work > 0.0)
+		work += control / o->threads; /* on the same cores */
+	first = larger((double)p->entries, (double)lp->chunk_rows / (double)o->store->vertices *
+		entries) / entries;
+	first = first < 1.0 ? first : 1.0; /* item, which nothing overlaps */
+	return larger(larger(io, control), work) + first * (io + control + work -
+		larger(larger(io, control), work));
+}
+
+/* What the stores of a tiered layer add to the pass that combines. */
+static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const struct gnn_plan *p,
+	uint32_t l, const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	struct gnn_forecast f;
+	int rc;
+
+	GNN_TRY(gnn_forecast_tiered(&f, p, l, o, d));
+	b->cold_read = f.read_bytes;
+	b->cold_page = (double)p->layer[l].page_bytes;
+	b->written += f.written_bytes;
+	b->moved_floats = (2.0 * (double)d->vertices + f.evictions + f.reloads) *
+		gnn_model_conv(o->model, l)->state_width;
+	b->control_s = f.control_s;
+	r->predicted_evictions = (uint64_t)f.evictions;
+	r->predicted_reloads = (uint64_t)f.reloads;
+out:
+	return rc;
 }
 
 static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint32_t l,
-	const struct gnn_infer_opts *o, const struct gnn_rates *disk, double seconds)
+	const struct gnn_infer_opts *o, const struct gnn_degrees *d, const struct gnn_rates *disk,
+	double seconds)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	uint32_t passes = gnn_plan_passes(p, l, c);
 	uint64_t row = (uint64_t)gnn_model_width(o->model, l) * sizeof(float);
 	uint64_t v = o->store->vertices;
 	bool direct = l + 1 == p->layer_count && p->kind == GNN_PLAN_RESIDENT;
@@ -114,18 +165,19 @@ static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint
 	int rc;
 
 	GNN_TRY(gnn_rates_layer(&rates, o, l, gnn_min_u64(p->host_budget, p->device_budget),
-		seconds));
-	for (uint32_t i = 0; i < gnn_plan_passes(p, l, c); i++) {
+		p->layer[l].chunk_rows, seconds));
+	for (uint32_t i = 0; i < passes; i++) {
 		struct pass_bytes b = bytes_of_pass(p, l, i, o);
 
-		read += b.rows + b.own + b.topology;
+		if (p->kind == GNN_PLAN_TIERED && i + 1 == passes)
+			GNN_TRY(add_stores(r, &b, p, l, o, d));
+		read += b.rows + b.own + b.topology + b.cold_read;
 		written += b.written;
 		s += seconds_of_pass(&b, &rates, disk, o, p, l, i);
 	}
 	written += sealed_bytes(p, l, o, &output);
-	if (p->kind == GNN_PLAN_PARTITIONED) /* to go on from: see checkpoint.c */
-		written += (double)p->layer[l].score_bytes *
-			(gnn_plan_passes(p, l, c) - p->layer[l].shards);
+	if (p->kind != GNN_PLAN_RESIDENT) /* to go on from: see checkpoint.c */
+		written += (double)p->layer[l].score_bytes * (passes - p->layer[l].shards);
 	/* Rows that wait are read once more and written into the result. */
 	s += (double)v / rates.finish_rows_s + (written + output) / disk->write_bytes_s +
 		output / disk->read_bytes_s + (output > 0.0 || direct ? (double)(row * v) : 0.0) /
@@ -160,8 +212,11 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 	struct gnn_rates disk;
 	int rc;
 
+	if (o->store->features->bytes >= PROBE_LARGE)
+		share = larger(share, PROBE_LEAST);
 	share = share < 1.0 ? share : 1.0;
 	GNN_TRY(gnn_rates_disk(&disk, o, PROBE_S * share));
+	GNN_TRY(gnn_rates_control(&disk.control_entries_s, o, d, PROBE_RUNS_S * share));
 	r->read_bytes_s = disk.read_bytes_s;
 	r->write_bytes_s = disk.write_bytes_s;
 	r->host_budget_bytes = p->host_budget;
@@ -170,11 +225,17 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 	r->plan_device_bytes = p->device_bytes;
 	r->plan = gnn_plan_name(p->kind);
 	r->predicted_read_bytes = d->read_bytes;
+	r->predicted_written_bytes = 0;
+	r->predicted_s = 0.0;
+	if (p->kind == GNN_PLAN_TIERED && gnn_evict_ops_of((enum gnn_evict_policy)
+		o->evict)->next_use)
+		r->predicted_read_bytes += gnn_inlists_bytes(o->store);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		struct gnn_layer_report *lr = &r->layer[l];
 
 		describe_layer(lr, p, l, o);
-		GNN_TRY(fill_layer(lr, p, l, o, &disk, PROBE_RUNS_S * share / p->layer_count));
+		GNN_TRY(fill_layer(lr, p, l, o, d, &disk,
+			 PROBE_RUNS_S * share / p->layer_count));
 		r->predicted_read_bytes += lr->predicted_read_bytes;
 		r->predicted_written_bytes += lr->predicted_written_bytes;
 		r->predicted_s += lr->predicted_s;

@@ -9,7 +9,6 @@
 #include "base/metrics.h"
 #include "infer/estimate.h"
 #include "infer/model_store.h"
-#include "infer/planner.h"
 #include "infer/tiered.h"
 #include "io/file.h"
 
@@ -58,17 +57,6 @@ static int pin_store(struct gnn_run *r)
 	else
 		gnn_log(GNN_LOG_WARN, "infer", "%s: copies go through a buffer", gnn_err_text());
 	rc = GNN_OK;
-out:
-	return rc;
-}
-
-static int load_degrees(struct gnn_run *r)
-{
-	const struct gnn_infer_opts *o = r->o;
-	int rc;
-
-	GNN_TRY(gnn_model_degrees(&r->degrees, o->model, o->store, o->backend, o->verify_reads));
-	r->report->read_bytes += r->degrees->read_bytes;
 out:
 	return rc;
 }
@@ -205,32 +193,6 @@ out:
 	return rc;
 }
 
-static int make_plan(struct gnn_run *r)
-{
-	const struct gnn_manifest *m = &r->recalled;
-
-	r->chunk_bytes = r->resuming ? m->chunk_bytes : r->o->chunk_bytes;
-	if (!r->resuming)
-		return gnn_planner_make(&r->plan, r->o, r->degrees);
-	return gnn_planner_again(&r->plan, r->o, r->degrees, &(struct gnn_plan_choice){
-		.kind = m->plan, .level = m->level, .chunk_bytes = m->chunk_bytes,
-		.shards = m->shards});
-}
-
-static int plan_run(struct gnn_run *r)
-{
-	int rc;
-
-	GNN_TRY(gnn_planner_check(r->o));
-	GNN_TRY(load_degrees(r));
-	GNN_TRY(make_plan(r));
-	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
-	if (!r->o->explain)
-		GNN_TRY(gnn_tiered_prepare(r));
-out:
-	return rc;
-}
-
 /* GNN_SKIPPED when an earlier run has done all of it. */
 static int open_run(struct gnn_run *r)
 {
@@ -241,7 +203,7 @@ static int open_run(struct gnn_run *r)
 
 	GNN_TRY(check_dense(o));
 	if (o->explain)
-		return plan_run(r);
+		return gnn_run_plan(r);
 	GNN_TRY(gnn_identity_collect(&r->facts, o));
 	gnn_identity_id(&r->facts, id);
 	GNN_TRY(find_folder(r));
@@ -250,7 +212,7 @@ static int open_run(struct gnn_run *r)
 	GNN_TRY(gnn_score_create(&r->score, o->store,
 		gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o, id));
-	GNN_TRY(plan_run(r));
+	GNN_TRY(gnn_run_plan(r));
 	GNN_TRY(open_sampling(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(reserve(r));

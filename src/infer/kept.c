@@ -52,6 +52,10 @@ uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
 
 uint64_t gnn_kept_scratch_bytes(const struct gnn_kept_opts *o)
 {
+	struct gnn_runs_opts runs = runs_opts(o, NULL);
+
+	if (o->kind == GNN_ROWS_RUNS)
+		return gnn_runs_bytes(&runs);
 	if (o->kind != GNN_ROWS_FILE)
 		return 0;
 	return gnn_rowfile_bytes(o->vertices, o->width * sizeof(float)) +

@@ -78,6 +78,7 @@ struct gnn_layer_report {
 	uint64_t    buffer_bytes, device_buffer_bytes;
 	uint64_t    predicted_read_bytes, predicted_written_bytes;
 	double      predicted_s;
+	uint64_t    predicted_evictions, predicted_reloads;
 };
 
 struct gnn_infer_report {
@@ -91,6 +92,8 @@ struct gnn_infer_report {
 	double   read_bytes_s, write_bytes_s;            /* of the disk, as measured */
 	uint64_t predicted_read_bytes, predicted_written_bytes;
 	double   predicted_s;
+	const char *other_plan;              /* that was thought of and dearer, or NULL */
+	double   other_predicted_s;
 	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
 	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
 	uint32_t layer_count;

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "io/rowfile.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -13,30 +14,41 @@ enum {
 	PROBE_BYTES = 256 << 20, /* read or written at most */
 	PROBE_GROUPS = 1 << 10,
 	PROBE_DEGREE = 16,
+	CONTROL_ROWS = 1 << 14, /* of a work item, which does not fit the caches */
 	PATH_BYTES = 4096,
 };
 
 /* --- the disk --- */
 
-static int probe_read(double *rate, const struct gnn_infer_opts *o, double seconds)
+static int probe_read(double *rate, const struct gnn_infer_opts *o, uint64_t piece_bytes,
+	double seconds)
 {
 	const struct gnn_array *a = o->store->features;
-	uint64_t bytes = gnn_min_u64(a->bytes, PROBE_BYTES), start = gnn_clock_ns(), done = 0;
+	uint64_t bytes = gnn_min_u64(a->bytes, PROBE_BYTES), start = 0, done = 0;
 	uint64_t item = gnn_dtype_bytes(a->dtype);
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;
+	uint64_t begin, last = 0;
 	int rc;
 
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
 		.container = o->store->container, .array = a, .bytes = bytes / item * item,
-		.piece_bytes = PIECE_BYTES, .ahead = 4, .lent = 1}));
-	start = gnn_clock_ns();
-	while (gnn_clock_s_since(start) < seconds &&
+		.piece_bytes = piece_bytes, .ahead = 4, .lent = 1}));
+	begin = gnn_clock_ns();
+	while ((start == 0 || gnn_clock_s_since(start) < seconds) &&
 		(rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
-		done += piece->bytes;
+		if (start == 0) /* what the first piece waits for is no rate */
+			start = gnn_clock_ns();
+		else
+			done += piece->bytes;
+		last = piece->bytes;
 		gnn_stream_put(stream, piece);
 	}
-	*rate = (double)gnn_max_u64(done, 1) / (gnn_clock_s_since(start) + 1e-9);
+	if (done == 0) {
+		done = last;
+		start = begin;
+	}
+	*rate = (double)gnn_max_u64(done, 1) / (gnn_clock_s_since(start) + 1e-6);
 out:
 	gnn_stream_close(stream);
 	return rc < 0 ? rc : GNN_OK;
@@ -46,7 +58,7 @@ static int probe_write(double *rate, const struct gnn_infer_opts *o, double seco
 {
 	struct gnn_rowfile *f = NULL;
 	char path[PATH_BYTES];
-	uint64_t start, bytes = 0;
+	uint64_t start, bytes = 0, unsettled = 0;
 	void *block = NULL;
 	int rc;
 
@@ -56,11 +68,17 @@ static int probe_write(double *rate, const struct gnn_infer_opts *o, double seco
 		.engine = o->engine, .rows = PROBE_BYTES / GNN_PAGE_BYTES,
 		.row_bytes = GNN_PAGE_BYTES, .slot_bytes = GNN_EXTENT_SLOT_BYTES}));
 	start = gnn_clock_ns();
-	while (gnn_clock_s_since(start) < seconds && bytes < PROBE_BYTES) {
+	while ((bytes == unsettled || gnn_clock_s_since(start) < seconds) &&
+		bytes < PROBE_BYTES) {
 		GNN_TRY(gnn_rowfile_push(f, block, GNN_EXTENT_SLOT_BYTES / GNN_PAGE_BYTES));
 		bytes += GNN_EXTENT_SLOT_BYTES;
+		if (bytes == GNN_EXTENT_SLOTS * GNN_EXTENT_SLOT_BYTES) {
+			/* All slots are on their way. */
+			unsettled = bytes;
+			start = gnn_clock_ns();
+		}
 	}
-	*rate = (double)bytes / (gnn_clock_s_since(start) + 1e-9);
+	*rate = (double)(bytes - unsettled) / (gnn_clock_s_since(start) + 1e-9);
 out:
 	gnn_rowfile_remove(f);
 	gnn_mem_free(block);
@@ -74,7 +92,8 @@ int gnn_rates_disk(struct gnn_rates *r, const struct gnn_infer_opts *o, double s
 
 	if (known.read_bytes_s > 0.0)
 		goto out;
-	GNN_TRY(probe_read(&known.read_bytes_s, o, seconds));
+	GNN_TRY(probe_read(&known.read_bytes_s, o, PIECE_BYTES, seconds));
+	GNN_TRY(probe_read(&known.page_bytes_s, o, GNN_PAGE_BYTES, seconds / 4.0));
 	known.write_bytes_s = known.read_bytes_s;
 	if (o->out_path != NULL)
 		GNN_TRY(probe_write(&known.write_bytes_s, o, seconds));
@@ -91,7 +110,7 @@ struct probe {
 	float    *from, *to, *vec, *state;
 	uint64_t *vertex, *first;
 	uint32_t *src;
-	uint64_t  rows, state_rows;
+	uint64_t  rows, chunk_rows, state_rows;
 };
 
 static int alloc(struct gnn_backend *b, void *out, uint64_t bytes, bool fill)
@@ -130,7 +149,7 @@ static int make_batch(struct probe *p)
 	for (uint64_t g = 0; g < PROBE_GROUPS; g++)
 		vertex[g] = gnn_rng_u64(1, 2, g) % p->state_rows;
 	for (uint64_t e = 0; e < entries; e++)
-		src[e] = (uint32_t)(gnn_rng_u64(1, 3, e) % p->rows);
+		src[e] = (uint32_t)(gnn_rng_u64(1, 3, e) % p->chunk_rows);
 	GNN_TRY(alloc(p->backend, &p->vertex, sizeof(vertex), false));
 	GNN_TRY(alloc(p->backend, &p->first, sizeof(first), false));
 	GNN_TRY(alloc(p->backend, &p->src, entries * sizeof(*src), false));
@@ -142,7 +161,8 @@ out:
 	return rc;
 }
 
-static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory_bytes)
+static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory_bytes,
+	uint64_t chunk_rows)
 {
 	struct gnn_backend *b = p->backend;
 	uint64_t state_bytes = gnn_min_u64(memory_bytes / 4, 16 << 20);
@@ -152,7 +172,10 @@ static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory
 
 	p->rows = b->ops->panel_rows;
 	p->state_rows = gnn_max_u64(state_bytes / (c->width * sizeof(float)), 1);
-	GNN_TRY(alloc(b, &p->from, p->rows * widest * sizeof(float), true));
+	p->chunk_rows = gnn_max_u64(gnn_min_u64(chunk_rows, state_bytes / (c->width *
+		sizeof(float))), 1);
+	GNN_TRY(alloc(b, &p->from, gnn_max_u64(p->rows * widest, p->chunk_rows * c->width) *
+		sizeof(float), true));
 	GNN_TRY(alloc(b, &p->to, p->rows * widest * sizeof(float), true));
 	GNN_TRY(alloc(b, &p->vec, p->rows * sizeof(float), true));
 	GNN_TRY(alloc(b, &p->state, p->state_rows * c->width * sizeof(float), true));
@@ -187,15 +210,29 @@ static int run_sum(const struct probe *p, const struct gnn_conv *c)
 			.src = p->src}});
 }
 
+/* Rows of the states, at random, side by side. */
+static int run_move(const struct probe *p, const struct gnn_conv *c)
+{
+	struct gnn_move m[PROBE_GROUPS];
+
+	for (uint32_t i = 0; i < PROBE_GROUPS; i++)
+		m[i] = (struct gnn_move){.to = (uint32_t)(i % p->chunk_rows),
+			.from = (uint32_t)(gnn_rng_u64(1, 2, i) % p->state_rows)};
+	return p->backend->ops->move(p->backend, &(struct gnn_move_args){.from = p->state,
+		.from_pitch = c->width, .to = p->from, .to_pitch = c->width, .width = c->width,
+		.moves = m, .count = PROBE_GROUPS});
+}
+
 /* Once to warm up, then for `seconds`: runs a second. */
 static int time_runs(double *rate, const struct probe *p, const struct gnn_rowprog *prog,
-	const struct gnn_conv *c, double seconds)
+	int (*run)(const struct probe *p, const struct gnn_conv *c), const struct gnn_conv *c,
+	double seconds)
 {
 	uint64_t start = 0, runs = 0;
 	int rc;
 
 	do {
-		GNN_TRY(prog != NULL ? run_program(p, prog) : run_sum(p, c));
+		GNN_TRY(prog != NULL ? run_program(p, prog) : run(p, c));
 		GNN_TRY(p->backend->ops->sync(p->backend));
 		if (runs++ == 0)
 			start = gnn_clock_ns();
@@ -205,8 +242,58 @@ out:
 	return rc;
 }
 
+/* --- the control thread --- */
+
+/* A work item of random edges, PROBE_DEGREE a row. */
+static int group_some(struct gnn_grouper *g, struct gnn_program *p, const uint32_t *neighbors,
+	gnn_vid vertices)
+{
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < CONTROL_ROWS; i++) {
+		gnn_grouper_own(g, i % vertices, i);
+		GNN_TRY(gnn_grouper_edges(g, i % vertices, i, neighbors + i * PROBE_DEGREE, NULL,
+			GNN_U32, PROBE_DEGREE));
+	}
+	gnn_grouper_end(g, p);
+out:
+	return rc;
+}
+
+int gnn_rates_control(double *entries_s, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, double seconds)
+{
+	uint64_t edges = CONTROL_ROWS * PROBE_DEGREE, entries = edges + CONTROL_ROWS, runs = 0;
+	uint64_t start = 0, vertices = gnn_min_u64(o->store->vertices, UINT32_MAX);
+	struct gnn_grouper g = {0};
+	struct gnn_program p = {0};
+	uint32_t *neighbors = NULL;
+	int rc;
+
+	*entries_s = INFINITY;
+	if (o->backend->ops->group != NULL || vertices == 0)
+		return GNN_OK;
+	GNN_NEW_ARRAY(neighbors, edges, GNN_MEM_MISC);
+	for (uint64_t e = 0; e < edges; e++)
+		neighbors[e] = (uint32_t)(gnn_rng_u64(1, 4, e) % vertices);
+	GNN_TRY(gnn_program_init(&p, entries, vertices));
+	GNN_TRY(gnn_grouper_init(&g, d, &(struct gnn_range){.count = vertices}, CONTROL_ROWS,
+		entries, false));
+	do {
+		GNN_TRY(group_some(&g, &p, neighbors, vertices));
+		if (runs++ == 0)
+			start = gnn_clock_ns();
+	} while (runs == 1 || gnn_clock_s_since(start) < seconds);
+	*entries_s = (double)((runs - 1) * entries) / (gnn_clock_s_since(start) + 1e-9);
+out:
+	gnn_grouper_fini(&g);
+	gnn_program_fini(&p);
+	gnn_mem_free(neighbors);
+	return rc;
+}
+
 int gnn_rates_layer(struct gnn_layer_rates *r, const struct gnn_infer_opts *o, uint32_t layer,
-	uint64_t memory_bytes, double seconds)
+	uint64_t memory_bytes, uint64_t chunk_rows, double seconds)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, layer);
 	struct probe p = {.backend = o->backend};
@@ -214,13 +301,17 @@ int gnn_rates_layer(struct gnn_layer_rates *r, const struct gnn_infer_opts *o, u
 	int rc;
 
 	*r = (struct gnn_layer_rates){0};
-	GNN_TRY(open_probe(&p, c, memory_bytes));
-	GNN_TRY(time_runs(&runs, &p, &c->message, c, seconds));
+	GNN_TRY(open_probe(&p, c, memory_bytes, chunk_rows));
+	GNN_TRY(time_runs(&runs, &p, &c->message, NULL, c, seconds));
 	r->message_rows_s = runs * (double)p.rows;
-	GNN_TRY(time_runs(&runs, &p, &c->finish, c, seconds));
+	GNN_TRY(time_runs(&runs, &p, &c->finish, NULL, c, seconds));
 	r->finish_rows_s = runs * (double)p.rows;
-	GNN_TRY(time_runs(&runs, &p, NULL, c, seconds));
+	GNN_TRY(time_runs(&runs, &p, NULL, run_sum, c, seconds));
 	r->entry_floats_s = runs * PROBE_GROUPS * PROBE_DEGREE * c->width;
+	if (!o->backend->ops->unified)
+		goto out;
+	GNN_TRY(time_runs(&runs, &p, NULL, run_move, c, seconds));
+	r->move_floats_s = runs * PROBE_GROUPS * c->width;
 out:
 	close_probe(&p);
 	return rc;

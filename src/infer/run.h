@@ -63,6 +63,8 @@ enum { GNN_STOPPED = 3 };
 
 GNN_BEGIN_DECLS
 
+/* Degrees, plan and what it will take, and what the plan wants to know of the graph. */
+int gnn_run_plan(struct gnn_run *r);
 /* Whether states of the passes in front of the sums go on: rows of h stand beside them. */
 bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l);
 /* The states that pass `index` of layer l fills, empty. */

@@ -1,0 +1,85 @@
+/* infer/choose.c - a run's plan: an earlier run's, or the cheapest within budget; see run.h. */
+#include "infer/estimate.h"
+#include "infer/model_store.h"
+#include "infer/planner.h"
+#include "infer/tiered.h"
+
+#include "base/log.h"
+#include "base/units.h"
+
+static int load_degrees(struct gnn_run *r)
+{
+	const struct gnn_infer_opts *o = r->o;
+	int rc;
+
+	GNN_TRY(gnn_model_degrees(&r->degrees, o->model, o->store, o->backend, o->verify_reads));
+	r->report->read_bytes += r->degrees->read_bytes;
+out:
+	return rc;
+}
+
+static int make_plan(struct gnn_run *r)
+{
+	const struct gnn_manifest *m = &r->recalled;
+
+	r->chunk_bytes = r->resuming ? m->chunk_bytes : r->o->chunk_bytes;
+	if (!r->resuming)
+		return gnn_planner_make(&r->plan, r->o, r->degrees);
+	return gnn_planner_again(&r->plan, r->o, r->degrees, &(struct gnn_plan_choice){
+		.kind = m->plan, .level = m->level, .chunk_bytes = m->chunk_bytes,
+		.shards = m->shards});
+}
+
+static void note_other(struct gnn_infer_report *r, const struct gnn_infer_report *other)
+{
+	char a[GNN_UNITS_BYTES], b[GNN_UNITS_BYTES];
+
+	r->other_plan = other->plan;
+	r->other_predicted_s = other->predicted_s;
+	gnn_log(GNN_LOG_INFO, "plan", "%s %s predicted, %s %s", r->plan,
+		gnn_units_time(a, r->predicted_s), other->plan,
+		gnn_units_time(b, other->predicted_s));
+}
+
+/* Takes the tiered plan in the place of the partitioned one, where it is legal and cheaper. */
+static int try_tiered(struct gnn_run *r)
+{
+	struct gnn_infer_report report = *r->report;
+	struct gnn_infer_opts o = *r->o;
+	struct gnn_plan plan;
+	int rc;
+
+	o.plan = GNN_PLAN_TIERED;
+	rc = gnn_planner_make(&plan, &o, r->degrees);
+	if (rc == GNN_OK)
+		rc = gnn_estimate_fill(&report, &plan, &o, r->degrees);
+	if (rc == GNN_ECONFIG || rc == GNN_EOS)
+		return GNN_OK;
+	if (rc < 0)
+		return rc;
+	if (report.predicted_s >= r->report->predicted_s) {
+		note_other(r->report, &report);
+		return GNN_OK;
+	}
+	note_other(&report, r->report);
+	r->plan = plan;
+	*r->report = report;
+	return GNN_OK;
+}
+
+int gnn_run_plan(struct gnn_run *r)
+{
+	int rc;
+
+	GNN_TRY(gnn_planner_check(r->o));
+	GNN_TRY(load_degrees(r));
+	GNN_TRY(make_plan(r));
+	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
+	if (r->plan.kind == GNN_PLAN_PARTITIONED && r->o->plan == GNN_PLAN_AUTO &&
+		r->o->shards == 0 && !r->resuming)
+		GNN_TRY(try_tiered(r));
+	if (!r->o->explain)
+		GNN_TRY(gnn_tiered_prepare(r));
+out:
+	return rc;
+}
