@@ -38,6 +38,7 @@ enum gnn_opt_layout { GNN_OPT_LAYOUT_AUTO, GNN_OPT_LAYOUT_2XE, GNN_OPT_LAYOUT_EX
 enum gnn_opt_normal { GNN_OPT_NORMALIZE_NONE, GNN_OPT_NORMALIZE_ROW };
 enum gnn_opt_plan { GNN_OPT_PLAN_AUTO, GNN_OPT_PLAN_RESIDENT, GNN_OPT_PLAN_PARTITIONED,
 	GNN_OPT_PLAN_TIERED };
+enum gnn_opt_design { GNN_OPT_DESIGN_OWN, GNN_OPT_DESIGN_PUBLISHED };
 enum gnn_opt_evict { GNN_OPT_EVICT_BELADY, GNN_OPT_EVICT_PENDING, GNN_OPT_EVICT_LRU,
 	GNN_OPT_EVICT_FIFO, GNN_OPT_EVICT_RANDOM };
 enum gnn_opt_order { GNN_OPT_ORDER_AUTO, GNN_OPT_ORDER_TRANSFORM, GNN_OPT_ORDER_AGGREGATE };
@@ -115,7 +116,7 @@ struct gnn_config {
 	const char *model, *out, *hot_store, *gpu_store; /* of infer; NULL: not given */
 	uint64_t    chunk_bytes, queue_depth, shards, graduation_bytes;
 	int         plan, evict;   /* enum gnn_opt_plan, gnn_opt_evict */
-	int         message_order; /* enum gnn_message_order */
+	int         message_order, design; /* enum gnn_message_order, gnn_opt_design */
 	const char *fanout;        /* "all", "10", "10,25" */
 	int         sample_scale;  /* GNN_OPT_ON or GNN_OPT_OFF */
 	int         metric;        /* enum gnn_metric */

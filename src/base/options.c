@@ -80,6 +80,12 @@ static const struct gnn_choice order_choices[] = {
 	{"aggregate-first", GNN_OPT_ORDER_AGGREGATE, "messages as wide as the layer's input"},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice design_choices[] = {
+	{"own", GNN_OPT_DESIGN_OWN, "as few bytes of states as the layer allows"},
+	{"published", GNN_OPT_DESIGN_PUBLISHED, "sums first; SAGE in two passes, GAT in three"},
+	{NULL, 0, NULL},
+};
+
 static const struct gnn_choice vertex_order_choices[] = {
 	{"taurus", 0, "vertices move to the centres of their out-neighbours, again and again"},
 	{"rcm", 0, "reverse Cuthill-McKee on A + A^T"},
@@ -389,6 +395,10 @@ static const struct gnn_option options[] = {
 	{ROW("message-order", CHOICE, RUN, INFER | MODEL | BENCH), FIELD(message_order),
 		.preset = "auto",
 		.choices = order_choices, .help = "What is done first where the order is free"},
+	{ROW("design", CHOICE, RUN, INFER), FIELD(design), .preset = "own",
+		.choices = design_choices,
+		.help = "How layers are computed, for comparisons; the same numbers within "
+			"rounding"},
 
 	{ROW("backend", WORD, MACHINE, ALL), FIELD(backend), .preset = "auto",
 		.choices = backend_choices, .help = "What computes"},

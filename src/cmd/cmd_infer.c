@@ -166,6 +166,10 @@ static int check_paths(const struct gnn_config *c)
 
 	if (c->model == NULL)
 		return gnn_err(GNN_EUSAGE, "infer needs --model FILE.safetensors");
+	if (c->design == GNN_OPT_DESIGN_PUBLISHED &&
+		c->message_order == GNN_OPT_ORDER_TRANSFORM)
+		return gnn_err(GNN_ECONFIG, "--design published aggregates first where the order "
+			"is free, --message-order transform-first does not: give one of them");
 	if (c->out == NULL && c->explain)
 		return GNN_OK;
 	if (c->out == NULL)
@@ -215,7 +219,7 @@ static bool is_verified(const struct gnn_config *c)
 }
 
 /* Options that change the result: a run is gone on with only under the same. */
-static const char *const fact_names[] = {"message-order", "fanout", "sample-scale",
+static const char *const fact_names[] = {"message-order", "design", "fanout", "sample-scale",
 	"seed"};
 
 struct facts {
@@ -258,7 +262,8 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.engine = (enum gnn_dio_engine)c->io}));
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = c->model,
 		.set = c->model_set.item, .set_count = c->model_set.count,
-		.order = (enum gnn_message_order)c->message_order}));
+		.order = (enum gnn_message_order)c->message_order,
+		.published = c->design == GNN_OPT_DESIGN_PUBLISHED}));
 	GNN_TRY(gnn_model_set_fanout(model, c->fanout, c->sample_scale == GNN_OPT_ON));
 	GNN_TRY(make_provenance(c, &provenance));
 	GNN_TRY(gnn_backend_create(&backend, c->backend,

@@ -62,8 +62,11 @@ static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uin
 	double v = (double)o->store->vertices, beside;
 	struct pass_bytes b = {.topology = topology_bytes(o, l)};
 	uint32_t shard;
-	bool combines = gnn_plan_pass(p, l, c, index, &shard) == GNN_PASS_COMBINE;
+	enum gnn_pass_kind kind = gnn_plan_pass(p, l, c, index, &shard);
+	bool combines = kind == GNN_PASS_COMBINE;
 
+	if (kind == GNN_PASS_SCORES && c->three_steps)
+		return b;
 	beside = combines ? (double)gnn_plan_touched_rows(p, l, shard, o) : 0.0;
 	b.rows = input_row(lp, o, l) * v;
 	if (lp->input_message) {
@@ -174,6 +177,10 @@ static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint
 		read += b.rows + b.own + b.topology + b.cold_read;
 		written += b.written;
 		s += seconds_of_pass(&b, &rates, disk, o, p, l, i);
+	}
+	if (c->late.dim_out > 0) { /* the input once more */
+		read += input_row(&p->layer[l], o, l) * (double)v;
+		s += input_row(&p->layer[l], o, l) * (double)v / disk->read_bytes_s;
 	}
 	written += sealed_bytes(p, l, o, &output);
 	if (p->kind != GNN_PLAN_RESIDENT) /* to go on from: see checkpoint.c */

@@ -252,7 +252,8 @@ static int resume_layer(struct gnn_run *r, uint32_t l)
 
 	for (uint32_t i = 0; i < l; i++)
 		GNN_TRY(open_kept(r, &r->output[i], gnn_plan_output(&r->plan, i, r->o), i, "out"));
-	if (l > 0 && !(is_sealing(r) && r->plan.kind == GNN_PLAN_RESIDENT)) {
+	if (l > 0 && (!is_sealing(r) || r->plan.kind != GNN_PLAN_RESIDENT ||
+		r->layer.o.conv->late.dim_out > 0)) {
 		GNN_TRY(open_kept(r, &r->input, gnn_plan_input(&r->plan, l, r->o), l, "input"));
 		r->input->finished = true;
 	}
@@ -301,7 +302,8 @@ static void drop(struct gnn_kept **k)
 static int open_next(struct gnn_run *r, uint32_t l)
 {
 	if (r->plan.kind == GNN_PLAN_RESIDENT) { /* input and states were alive until here */
-		drop(&r->input);
+		if (r->layer.o.conv->late.dim_out == 0)
+			drop(&r->input);
 		drop(&r->messages);
 	}
 	if (l + 1 == r->plan.layer_count)

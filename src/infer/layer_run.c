@@ -93,6 +93,8 @@ int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts 
 	if (gnn_combine_is_softmax(c->combine))
 		GNN_TRY(alloc_scores(r));
 	GNN_TRY(alloc_floats(b, &r->message, o->chunk_rows * c->message.dim_out));
+	if (c->late.dim_out > 0)
+		GNN_TRY(alloc_floats(b, &r->joined, o->chunk_rows * c->finish.dim_in));
 	if (c->after.count > 0)
 		GNN_TRY(alloc_after(r));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
@@ -115,6 +117,7 @@ void gnn_layer_run_fini(struct gnn_layer_run *r)
 	b->ops->free(b, r->scores);
 	b->ops->free(b, r->least);
 	b->ops->free(b, r->targets);
+	b->ops->free(b, r->joined);
 	b->ops->free(b, r->finished);
 	b->ops->free(b, r->moments);
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
@@ -256,7 +259,18 @@ out:
 	return rc;
 }
 
-/* s and t of the chunk's rows, then the maximum of s over the messages of each destination. */
+/* s and t of the chunk's rows. */
+static int score_rows(struct gnn_layer_run *r, const struct gnn_work *w)
+{
+	const struct gnn_conv *c = r->o.conv;
+	uint64_t pitch = 3 * (uint64_t)c->heads;
+
+	return r->o.backend->ops->rows(r->o.backend, &(struct gnn_rows_args){.prog = &c->scores,
+		.from = r->rows, .from_dtype = GNN_F32, .from_pitch = r->rows_pitch,
+		.to = r->scores + w->first_row * pitch, .to_pitch = pitch, .rows = w->rows});
+}
+
+/* s and t, unless they are there, then the maximum of s over the messages of each destination. */
 static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 	const struct gnn_edge_batch *batch)
 {
@@ -269,11 +283,8 @@ static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 		.state_pitch = pitch};
 	int rc = GNN_OK;
 
-	if (w->first)
-		GNN_TRY(r->o.backend->ops->rows(r->o.backend, &(struct gnn_rows_args){
-			.prog = &c->scores, .from = r->rows, .from_dtype = GNN_F32,
-			.from_pitch = r->rows_pitch, .to = scores, .to_pitch = pitch,
-			.rows = w->rows}));
+	if (w->first && !c->three_steps)
+		GNN_TRY(score_rows(r, w));
 	a.batch.carry = NULL;
 	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
 	if (r->least == NULL)
@@ -299,6 +310,8 @@ static int absorb_rows(struct gnn_layer_run *r, const struct gnn_work *w)
 	struct gnn_backend *b = r->o.backend;
 	uint64_t row_bytes = c->width * sizeof(float);
 
+	if (w->first && c->three_steps)
+		return score_rows(r, w);
 	if (!w->first || r->targets == NULL)
 		return GNN_OK;
 	return b->ops->copy(b, r->targets + w->first_row * c->width, row_bytes,
@@ -401,8 +414,29 @@ static int finish_states(struct gnn_layer_run *r, const struct gnn_degrees *d, g
 
 	GNN_TRY(fill_factors(b, c, d, c->finish_vec, first, rows, r->vec));
 	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->finish, .from = state,
-		.from_dtype = GNN_F32, .from_pitch = c->state_width, .to = to,
+		.from_dtype = GNN_F32, .from_pitch = c->finish.dim_in, .to = to,
 		.to_pitch = c->finish.dim_out, .rows = rows, .vec = {r->vec[0], r->vec[1]}}));
+out:
+	return rc;
+}
+
+int gnn_layer_run_finish_late(struct gnn_layer_run *r, gnn_vid first, uint64_t count,
+	const struct gnn_rows *rows, const void *h, float *to)
+{
+	const struct gnn_conv *c = r->o.conv;
+	struct gnn_backend *b = r->o.backend;
+	uint64_t row = c->state_width * sizeof(float);
+	const void *there;
+	int rc;
+
+	GNN_ASSERT(count <= r->o.chunk_rows && c->late.dim_out > 0 && r->finished == NULL);
+	GNN_TRY(b->ops->copy(b, r->joined, c->finish.dim_in * sizeof(float),
+		r->state + (first - r->to.first) * c->state_width, row, row, count));
+	GNN_TRY(stage_rows(r, GNN_STAGE_ROWS, rows, h, count, &there));
+	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->late, .from = there,
+		.from_dtype = rows->dtype, .from_pitch = rows->width,
+		.to = r->joined + c->state_width, .to_pitch = c->finish.dim_in, .rows = count}));
+	GNN_TRY(finish_states(r, r->o.degrees, first, r->joined, count, to));
 out:
 	return rc;
 }

@@ -62,6 +62,7 @@ struct gnn_layer_run {
 	struct gnn_rowprog after;      /* the conv's, with the numbers found by settle */
 	float           *finished;     /* (rows_max, finish width) in front of it; NULL: none */
 	struct gnn_moments *moments;   /* of a block, backend memory */
+	float           *joined;       /* (chunk_rows, finish's input), with rows that come late */
 	const void      *kept;    /* h of the chunk, as `kept_rows` says, after a transform */
 	const struct gnn_rows *kept_rows;
 	const void      *offsets_there; /* of the chunk, as staged */
@@ -91,6 +92,9 @@ int  gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
 int  gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block);
 /* Rows [first, first + rows) of the layer's output, all in the range, (rows, dim_out). */
 int  gnn_layer_run_finish(struct gnn_layer_run *r, gnn_vid first, uint64_t rows, float *to);
+/* The same where the conv has `late`: h of these rows as `rows` says, at most chunk_rows. */
+int  gnn_layer_run_finish_late(struct gnn_layer_run *r, gnn_vid first, uint64_t count,
+	const struct gnn_rows *rows, const void *h, float *to);
 /* The same of states that stand elsewhere, whose vertices are those of `d` from row 0 on. */
 int  gnn_layer_run_finish_states(struct gnn_layer_run *r, const struct gnn_degrees *d,
 	const float *state, uint64_t rows, float *to);

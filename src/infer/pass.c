@@ -22,7 +22,7 @@ static struct gnn_rows store_rows(const struct gnn_run *r)
 		.container = r->o->store->container, .array = a};
 }
 
-static struct gnn_rows input_rows(const struct gnn_run *r)
+struct gnn_rows gnn_run_input(const struct gnn_run *r)
 {
 	return r->input != NULL ? gnn_kept_rows(r->input) : store_rows(r);
 }
@@ -48,7 +48,7 @@ static struct gnn_rows own_rows(const struct gnn_run *r, uint32_t l, const struc
 	const struct gnn_conv *c = r->layer.o.conv;
 
 	if (pass->keeps_own)
-		return rows_beside(input_rows(r), to, chunk_rows);
+		return rows_beside(gnn_run_input(r), to, chunk_rows);
 	if (c->own == GNN_OWN_ROW)
 		return gnn_kept_own(k, to->first, to->first + to->count, chunk_rows);
 	return (struct gnn_rows){.kind = GNN_ROWS_NONE};
@@ -84,9 +84,11 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 	*pass = (struct gnn_pass){.to = range_of(r, l, index),
 		.kind = gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard)};
 	pass->keeps_own = r->layer.o.conv->keep.dim_out > 0 && begins_states(r, l, index);
+	if (pass->kind == GNN_PASS_SCORES && r->layer.o.conv->three_steps)
+		return; /* the scores are there: topology alone */
 	pass->transform = !lp->input_message && (index == 0 || r->messages == NULL);
 	if (pass->transform) {
-		pass->rows = input_rows(r);
+		pass->rows = gnn_run_input(r);
 		pass->keep = r->messages != NULL && index == 0 ? r->messages->memory : NULL;
 		return;
 	}

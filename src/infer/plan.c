@@ -49,7 +49,8 @@ uint64_t gnn_plan_touched_rows(const struct gnn_plan *p, uint32_t layer, uint32_
 uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c)
 {
 	const struct gnn_layer_plan *lp = &p->layer[layer];
-	bool rows = c->combine == GNN_COMBINE_PAIR_SOFTMAX && !lp->input_message;
+	bool rows = (c->combine == GNN_COMBINE_PAIR_SOFTMAX && !lp->input_message) ||
+		c->three_steps;
 
 	return lp->shards + (gnn_combine_is_softmax(c->combine) ? 1 : 0) + (rows ? 1 : 0);
 }

@@ -128,6 +128,8 @@ static uint64_t work_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 		floats += p->finish_rows * (uint64_t)p->layer[l + 1].input_width;
 	if (c->after.count > 0)
 		floats += gnn_max_u64(lp->chunk_rows, p->finish_rows) * c->finish.dim_out;
+	if (c->late.dim_out > 0)
+		floats += lp->chunk_rows * c->finish.dim_in;
 	if (gnn_model_jump(o->model) != NULL)
 		floats += p->finish_rows * gnn_model_jump(o->model)->width;
 	return floats * sizeof(float);
@@ -140,7 +142,7 @@ static uint64_t program_bytes(const struct gnn_plan *p, const struct gnn_infer_o
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish,
+		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->late, &c->finish,
 			&c->after, &c->jump};
 
 		for (uint32_t k = 0; k < GNN_COUNT_OF(programs); k++)
@@ -194,11 +196,13 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 /* --- peaks --- */
 
 /* What is alive at once: input and states while absorbing, states and next input after it. */
-static uint64_t dense_bytes(const struct gnn_plan *p, uint32_t l)
+static uint64_t dense_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
 {
 	const struct gnn_layer_plan *lp = &p->layer[l];
 	uint64_t next = l + 1 < p->layer_count ? p->layer[l + 1].input_bytes : 0;
 
+	if (gnn_model_conv(o->model, l)->late.dim_out > 0) /* the input is read behind the sums */
+		next += lp->input_bytes;
 	return gnn_max_u64(lp->input_bytes + lp->message_bytes, next) + lp->score_bytes +
 		lp->state_bytes + lp->carry_bytes;
 }
@@ -222,7 +226,7 @@ void gnn_plan_sum(struct gnn_plan *p, const struct gnn_infer_opts *o)
 	p->device_bytes = 0;
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_layer_plan *lp = &p->layer[l];
-		uint64_t dense = dense_bytes(p, l);
+		uint64_t dense = dense_bytes(p, l, o);
 		uint64_t host = lp->buffer_bytes + (unified ? dense : 0);
 
 		if (unified ? host > p->host_bytes : dense > p->device_bytes)
@@ -254,7 +258,7 @@ bool gnn_plan_layer_fits(const struct gnn_plan *p, uint32_t l, const struct gnn_
 {
 	uint64_t buffers, pool = pool_of(p, l, o, &buffers);
 
-	return buffers <= pool && dense_bytes(p, l) - p->layer[l].score_bytes <= pool - buffers;
+	return buffers <= pool && dense_bytes(p, l, o) - p->layer[l].score_bytes <= pool - buffers;
 }
 
 bool gnn_plan_buffers_are_small(const struct gnn_plan *p, uint32_t l,

@@ -87,7 +87,8 @@ static enum gnn_rows_kind messages_of(const struct gnn_plan *p, const struct gnn
 		return gnn_combine_is_softmax(c->combine) ? GNN_ROWS_MEMORY : GNN_ROWS_NONE;
 	if (p->kind == GNN_PLAN_TIERED && c->keep.dim_out > 0)
 		return GNN_ROWS_NONE; /* h is wanted where rows are combined */
-	return is_worth_keeping(lp, c, input_bytes) ? GNN_ROWS_FILE : GNN_ROWS_NONE;
+	return c->three_steps || is_worth_keeping(lp, c, input_bytes) ?
+		GNN_ROWS_FILE : GNN_ROWS_NONE;
 }
 
 /* Everything but memory of states, for a number of shards. */
@@ -110,6 +111,7 @@ static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts 
 		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY :
 			p->kind == GNN_PLAN_TIERED ? GNN_ROWS_RUNS : GNN_ROWS_FILE;
 		lp->input_message = c->keep.dim_out == 0 && !lp->targets &&
+			c->late.dim_out == 0 && !c->three_steps &&
 			(gnn_combine_is_softmax(c->combine) || c->message.dim_out < c->dim_in);
 		lp->input_width = lp->input_message ? c->message.dim_out : c->dim_in;
 		lp->input_own = lp->input_message ? c->message.dim_out - c->width : 0;

@@ -27,6 +27,10 @@ int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 
+		if (c->late.dim_out > 0)
+			return gnn_err(GNN_ECONFIG, "--plan tiered: --design published takes a "
+				"second pass over all sums of layer %u; --plan partitioned does it",
+				l + 1);
 		if (c->after.count > 0)
 			return gnn_err(GNN_ECONFIG, "--plan tiered: the norm behind layer %u is "
 				"over all vertices, which takes their states at once", l + 1);

@@ -67,6 +67,8 @@ GNN_BEGIN_DECLS
 int gnn_run_plan(struct gnn_run *r);
 /* Whether states of the passes in front of the sums go on: rows of h stand beside them. */
 bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l);
+/* The rows that the layer at work takes: of the store, or what the layer before it left. */
+struct gnn_rows gnn_run_input(const struct gnn_run *r);
 /* The states that pass `index` of layer l fills, empty. */
 int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index);
 /* The pass from r->at.row on: a reading of the graph, all its work absorbed. GNN_STOPPED. */

@@ -4,6 +4,8 @@
 #include "base/stop.h"
 #include "base/trace.h"
 
+enum { LATE_AHEAD = 2 /* blocks of rows that come late */ };
+
 /* Rows of the layer after this one, from finished rows of this one. */
 static int keep_for_next(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t rows)
 {
@@ -74,22 +76,66 @@ out:
 	return rc;
 }
 
+/* --- rows that come late --- */
+
+/* The layer's input once more, in blocks, from row `first` of the range on. */
+static int open_late(struct gnn_run *r, gnn_vid first, gnn_vid end, uint64_t block,
+	struct gnn_rows *rows, struct gnn_rows_reader **reader)
+{
+	*reader = NULL;
+	if (r->layer.o.conv->late.dim_out == 0)
+		return GNN_OK;
+	*rows = gnn_run_input(r);
+	rows->first = first;
+	rows->count = end - first;
+	return gnn_rows_open(reader, rows, &(struct gnn_rows_opts){.chunk_rows = block,
+		.ahead = LATE_AHEAD, .lent = 1, .verify = r->o->verify_reads});
+}
+
+/* Finished rows of a block, with its late rows where there are any. */
+static int finish(struct gnn_run *r, gnn_vid first, uint64_t count, const struct gnn_rows *rows,
+	struct gnn_rows_reader *reader)
+{
+	struct gnn_backend *b = r->o->backend;
+	struct gnn_rows_part part;
+	uint64_t ticket;
+	int rc;
+
+	if (reader == NULL)
+		return gnn_layer_run_finish(&r->layer, first, count, r->finished);
+	GNN_TRY(gnn_rows_next(reader, &part));
+	GNN_TRY(gnn_layer_run_finish_late(&r->layer, first, count, rows, part.data, r->finished));
+	GNN_TRY(b->ops->mark(b, &ticket));
+	GNN_TRY(b->ops->wait(b, ticket)); /* the buffer goes back */
+	gnn_rows_put(reader, &part);
+out:
+	return rc;
+}
+
 int gnn_run_seal(struct gnn_run *r, uint32_t l)
 {
 	gnn_vid first = r->layer.to.first, end = first + r->layer.to.count, sealed = r->at.row;
 	bool direct = l + 1 == r->plan.layer_count && r->output[l] == NULL;
+	bool late = r->layer.o.conv->late.dim_out > 0;
+	uint64_t block = late ? gnn_min_u64(r->plan.finish_rows, r->layer.o.chunk_rows) :
+		r->plan.finish_rows;
+	struct gnn_rows_reader *reader = NULL;
+	struct gnn_rows from;
 	int rc;
 
+	GNN_TRY(open_late(r, direct ? first : r->at.row, end, block, &from, &reader));
 	GNN_TRY(gnn_layer_run_settle(&r->layer, r->plan.finish_rows));
 	/* Rows that went into the result at once are gone with the process that wrote them. */
-	for (gnn_vid v = direct ? first : r->at.row; v < end; v += r->plan.finish_rows) {
-		uint64_t rows = gnn_min_u64(r->plan.finish_rows, end - v);
+	for (gnn_vid v = direct ? first : r->at.row; v < end; v += block) {
+		uint64_t rows = gnn_min_u64(block, end - v);
 		uint64_t span = gnn_trace_begin();
 
 		r->at.row = gnn_max_u64(sealed, v);
-		if (gnn_stop_wanted())
-			return GNN_STOPPED;
-		GNN_TRY(gnn_layer_run_finish(&r->layer, v, rows, r->finished));
+		if (gnn_stop_wanted()) {
+			rc = GNN_STOPPED;
+			goto out;
+		}
+		GNN_TRY(finish(r, v, rows, &from, reader));
 		if (r->next != NULL)
 			GNN_TRY(keep_for_next(r, l, v, rows));
 		GNN_TRY(jump(r, l, v, rows, v < sealed));
@@ -98,5 +144,8 @@ int gnn_run_seal(struct gnn_run *r, uint32_t l)
 		gnn_progress_add(r->progress, rows, 0);
 	}
 out:
+	if (reader != NULL)
+		r->report->layer[l].read_bytes += gnn_rows_read_bytes(reader);
+	gnn_rows_close(reader);
 	return rc;
 }

@@ -11,7 +11,7 @@
  *
  *   [ m_u | o_u ] = message(h_u), vectors message_vec      columns [0, width) and the rest
  *   s_v = combine over u of m_u, and of v's own row by `own`; behind it k_v = keep(h_v), if any
- *   h'_v = after(finish(s_v)), vectors finish_vec
+ *   h'_v = after(finish([ s_v | late(h_v) ])), vectors finish_vec
  *
  * deg(v) below is the listed in-degree, less listed self-loops if drop_loops, plus 1 if own_counts.
  */
@@ -46,6 +46,7 @@ struct gnn_conv {
 	struct gnn_rowprog message;
 	enum gnn_norm      message_vec[GNN_ROW_VECTORS];
 	struct gnn_rowprog keep;        /* no vectors; 0 columns: nothing is kept */
+	struct gnn_rowprog late;        /* as keep, but read once more when all sums are done */
 	struct gnn_rowprog finish;
 	enum gnn_norm      finish_vec[GNN_ROW_VECTORS];
 	struct gnn_rowprog after;       /* empty: nothing. It begins with STANDARD, whose numbers
@@ -60,6 +61,7 @@ struct gnn_conv {
 	const float       *att;         /* PAIR_SOFTMAX: (heads, channels); o_v is the target row,
 	                                   or m_v where message() gives no more */
 	struct gnn_rowprog scores;      /* SOFTMAX: z -> [s | t], 2 x heads wide */
+	bool               three_steps; /* SOFTMAX: all z first, then their maxima, then the sums */
 	bool               transform_first;
 	float             *block[GNN_CONV_BLOCKS_MAX]; /* owned derived weights */
 	uint32_t           block_count;

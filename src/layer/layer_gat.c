@@ -102,6 +102,7 @@ int gnn_lower_gat(struct gnn_conv *c, const struct gnn_lowering *l)
 	GNN_TRY(read_weight(c, l, &w));
 	GNN_TRY(read_attention(c, l, &src, &dst));
 	c->combine = GNN_COMBINE_SOFTMAX;
+	c->three_steps = l->published;
 	c->edge_weights = l->set->v[GNN_SET_LIBRARY].choice == GNN_LIBRARY_DGL;
 	gnn_rowprog_init(&c->message, c->dim_in);
 	GNN_TRY(gnn_rowprog_dense(&c->message, w, NULL, c->width));

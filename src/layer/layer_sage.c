@@ -6,7 +6,8 @@
  *
  * Transform first (all but the maximum), one pass: the message is W_l h_u, and the own row brings
  * max(deg, 1) (W_r h_v + b), or W_r h_v + b to a sum, so that the division at the end is right for
- * both. Aggregate first: the state keeps [agg | h_v], and one product with [W_l | W_r] ends it.
+ * both. Aggregate first: the state keeps [agg | h_v], and one product with [W_l | W_r] ends it; in
+ * the published design it keeps agg, and h_v is read once more when all sums are done.
  */
 #include "layer/lower.h"
 
@@ -177,13 +178,13 @@ out:
 	return rc;
 }
 
-static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
+static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s, bool published)
 {
 	const float *w;
 	int rc;
 
 	if (s->w_r != NULL)
-		gnn_rowprog_init(&c->keep, c->dim_in);
+		gnn_rowprog_init(published ? &c->late : &c->keep, c->dim_in);
 	c->width = s->width;
 	c->state_width = c->width + c->keep.dim_out;
 	gnn_rowprog_init(&c->message, c->dim_in);
@@ -191,7 +192,7 @@ static int lower_aggregate_first(struct gnn_conv *c, const struct sage *s)
 		GNN_TRY(gnn_rowprog_dense(&c->message, s->project, s->project_bias, s->width));
 		GNN_TRY(gnn_rowprog_act(&c->message, GNN_ACT_RELU, 0.0f));
 	}
-	gnn_rowprog_init(&c->finish, c->state_width);
+	gnn_rowprog_init(&c->finish, c->state_width + c->late.dim_out);
 	if (s->means->finish == GNN_NORM_INV_IN)
 		GNN_TRY(gnn_rowprog_scale(&c->finish, 0, c->width, 0));
 	if (s->means->finish == GNN_NORM_COUNT_IN)
@@ -220,7 +221,8 @@ int gnn_lower_sage(struct gnn_conv *c, const struct gnn_lowering *l)
 	c->own_counts = s.means->own_in_mean;
 	c->own = s.means->own_in_mean ? GNN_OWN_MESSAGE : GNN_OWN_NONE;
 	c->own_factor = 1.0f;
-	GNN_TRY(c->transform_first ? lower_transform_first(c, &s) : lower_aggregate_first(c, &s));
+	GNN_TRY(c->transform_first ? lower_transform_first(c, &s) :
+		lower_aggregate_first(c, &s, l->published));
 	if (l->set->v[GNN_SET_NORMALIZE].choice == 1)
 		GNN_TRY(gnn_rowprog_l2norm(&c->finish, 1e-12f));
 out:

@@ -93,7 +93,8 @@ int gnn_lower_matrix_of(const struct gnn_weight *w, uint32_t rows, uint32_t cols
 int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,
 	bool can_transform, bool can_aggregate)
 {
-	bool wanted = l->order == GNN_ORDER_AUTO ? best : l->order == GNN_ORDER_TRANSFORM_FIRST;
+	bool wanted = l->order != GNN_ORDER_AUTO ? l->order == GNN_ORDER_TRANSFORM_FIRST :
+		l->published ? !can_aggregate : best;
 
 	GNN_ASSERT(best ? can_transform : can_aggregate);
 	if (wanted ? !can_transform : !can_aggregate)

@@ -22,6 +22,7 @@ struct gnn_lowering {
 	uint32_t                   weight_count;
 	const struct gnn_settings *set;
 	enum gnn_message_order     order;
+	bool                       published;
 	uint32_t                   layer, layers;
 };
 
@@ -64,7 +65,7 @@ struct gnn_batch_norm {
 /* As y = scale x + shift in double, (width) each, one behind the other; the caller frees it. */
 int gnn_lower_batch_norm(const struct gnn_batch_norm *n, uint32_t width, double **out);
 
-/* Sets transform_first: what was asked for where the layer can, else `best`. */
+/* Sets transform_first: what was asked for where the layer can, else `best`; sums published. */
 int gnn_lower_order(struct gnn_conv *c, const struct gnn_lowering *l, bool best,
 	bool can_transform, bool can_aggregate);
 

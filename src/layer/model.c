@@ -135,15 +135,16 @@ out:
 
 static int lower_layer(struct gnn_model *m, uint32_t layer)
 {
-	struct gnn_lowering l = {.set = &m->set, .order = m->order, .layer = layer,
-		.layers = m->layers};
+	struct gnn_lowering l = {.set = &m->set, .order = m->order, .published = m->published,
+		.layer = layer, .layers = m->layers};
 	struct gnn_conv *c = &m->conv[layer];
 	int rc;
 
 	gnn_model_layer_weights(m, layer, &l.weight, &l.weight_count);
 	c->arch = gnn_arch_name(m->variant->arch);
 	GNN_TRY(m->variant->lower(c, &l));
-	GNN_ASSERT(c->message.dim_in == c->dim_in && c->finish.dim_in == c->state_width &&
+	GNN_ASSERT(c->message.dim_in == c->dim_in &&
+		c->finish.dim_in == c->state_width + c->late.dim_out &&
 		c->finish.dim_out == c->dim_out);
 	if (layer > 0 && m->conv[layer - 1].dim_out != c->dim_in)
 		GNN_FAIL(GNN_ECONFIG, "layer %u takes %u columns, layer %u gives %u", layer,
@@ -213,6 +214,10 @@ static int build(struct gnn_model *m, const struct gnn_model_opts *o)
 	gnn_model_ask_behind(m);
 	GNN_TRY(check_missing(m));
 	GNN_TRY(gnn_model_put_behind(m));
+	for (uint32_t l = 0; l < m->layers; l++)
+		if (m->conv[l].late.dim_out > 0 && m->conv[l].after.count > 0)
+			GNN_FAIL(GNN_ECONFIG, "--design published: the norm behind layer %u is "
+				"over all vertices, whose rows come in a second pass", l);
 out:
 	return rc;
 }
@@ -225,6 +230,7 @@ int gnn_model_understand(struct gnn_model **out, const struct gnn_model_opts *o)
 	*out = NULL;
 	GNN_NEW(m, GNN_MEM_MODEL);
 	m->order = o->order;
+	m->published = o->published;
 	m->path = gnn_mem_text(o->path);
 	if (m->path == NULL) {
 		rc = GNN_EOS;

@@ -20,6 +20,7 @@ struct gnn_model_opts {
 	const char *const *set; /* --model-set, "key=value" each; "gnnrun." may be left out */
 	uint32_t           set_count;
 	enum gnn_message_order order;
+	bool               published; /* layers as the paper on source-centric inference has them */
 };
 
 GNN_BEGIN_DECLS

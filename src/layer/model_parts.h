@@ -35,6 +35,7 @@ struct gnn_model {
 	struct gnn_settings       set;
 	const struct gnn_variant *variant;
 	enum gnn_message_order    order;
+	bool                      published;
 	char                      missing[512]; /* what must be told; "" when nothing */
 	uint32_t                  layers;
 	struct gnn_conv          *conv; /* (layers) */
