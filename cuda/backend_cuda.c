@@ -32,6 +32,7 @@ static void destroy(struct gnn_backend *b)
 	cudaDeviceSynchronize();
 	free_group(c);
 	gnn_cuda_grad_fini(c);
+	gnn_cuda_sample_fini(c);
 	gnn_cuda_rows_fini(&c->rows);
 	gnn_cuda_device_fini(&c->device);
 	gnn_mem_free(c);
@@ -61,8 +62,10 @@ static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
 	*out = NULL;
 	GNN_NEW(c, GNN_MEM_MISC);
 	c->base.ops = &gnn_backend_cuda;
-	GNN_TRY(gnn_cuda_device_init(&c->device));
-	c->device.limit_bytes = o->memory_bytes;
+	GNN_TRY(gnn_cuda_device_init(&c->device, o->beside == NULL ? NULL
+		: cuda_of(o->beside)->device.held));
+	if (o->beside == NULL)
+		c->device.own_held.limit = o->memory_bytes;
 	gnn_cuda_rows_init(&c->rows, &c->device);
 	gnn_mem_pin_io(&pinner);
 	*out = &c->base;
@@ -265,7 +268,7 @@ static int group(struct gnn_backend *b, const struct gnn_edge_list *l, struct gn
 
 static uint64_t peak_bytes(const struct gnn_backend *b)
 {
-	return ((const struct gnn_cuda *)b)->device.peak_bytes;
+	return ((const struct gnn_cuda *)b)->device.held->peak;
 }
 
 static uint64_t room_bytes(const struct gnn_backend *b)
@@ -303,4 +306,5 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.peak_bytes = peak_bytes,
 	.room_bytes = room_bytes,
 	.grad = &gnn_grad_cuda,
+	.sample = &gnn_sample_cuda,
 };

@@ -24,36 +24,59 @@ int gnn_cuda_failed(cudaError_t error, const char *what)
 
 /* --- memory --- */
 
+/* Counts bytes that are to be taken, within the limit. */
+static int hold(struct gnn_cuda_held *h, uint64_t bytes)
+{
+	uint64_t now = __atomic_load_n(&h->bytes, __ATOMIC_RELAXED), peak;
+
+	do {
+		if (h->limit != 0 && now + bytes > h->limit)
+			return gnn_err(GNN_EOS, "device memory: %.1f MiB asked, %.1f in use here, "
+				"--gpu-memory allows %.1f", (double)bytes / 1048576.0,
+				(double)now / 1048576.0, (double)h->limit / 1048576.0);
+	} while (!__atomic_compare_exchange_n(&h->bytes, &now, now + bytes, true,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
+	while (now + bytes > peak && !__atomic_compare_exchange_n(&h->peak, &peak, now + bytes,
+		true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return GNN_OK;
+}
+
+static void release(struct gnn_cuda_held *h, uint64_t bytes)
+{
+	__atomic_sub_fetch(&h->bytes, bytes, __ATOMIC_RELAXED);
+}
+
 int gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes)
 {
 	struct gnn_cuda_block *block = NULL;
 	size_t free_bytes = 0, total_bytes = 0;
-	bool refused;
+	bool refused, held = false;
 	int rc;
 
 	*out = NULL;
+	GNN_TRY(hold(d->held, bytes));
+	held = true;
 	GNN_NEW(block, GNN_MEM_MISC);
-	if (d->limit_bytes != 0 && d->held_bytes + bytes > d->limit_bytes)
-		GNN_FAIL(GNN_EOS, "device memory: %.1f MiB asked, %.1f in use here, --gpu-memory "
-			"allows %.1f", (double)bytes / 1048576.0,
-			(double)d->held_bytes / 1048576.0, (double)d->limit_bytes / 1048576.0);
 	refused = gnn_fault_next(GNN_FAULT_ALLOC).action == GNN_FAULT_FAIL;
 	/* A size of 0 gives a valid block too. */
 	if (refused || cudaMalloc(&block->memory, gnn_max_u64(bytes, 1)) != cudaSuccess) {
 		cudaGetLastError();
 		cudaMemGetInfo(&free_bytes, &total_bytes);
 		GNN_FAIL(GNN_EOS, "device memory: %.1f MiB asked, %.1f in use here, %.1f of %.1f "
-			"free", (double)bytes / 1048576.0, (double)d->held_bytes / 1048576.0,
+			"free", (double)bytes / 1048576.0, (double)d->held->bytes / 1048576.0,
 			(double)free_bytes / 1048576.0, (double)total_bytes / 1048576.0);
 	}
 	block->bytes = bytes;
 	block->next = d->blocks;
 	d->blocks = block;
-	d->held_bytes += bytes;
-	d->peak_bytes = gnn_max_u64(d->peak_bytes, d->held_bytes);
 	*out = block->memory;
 	block = NULL;
+	held = false;
 out:
+	if (held)
+		release(d->held, bytes);
 	gnn_mem_free(block);
 	return rc;
 }
@@ -69,7 +92,7 @@ void gnn_cuda_free(struct gnn_cuda_device *d, void *memory)
 	GNN_ASSERT(*at != NULL);
 	block = *at;
 	*at = block->next;
-	d->held_bytes -= block->bytes;
+	release(d->held, block->bytes);
 	cudaFree(memory); /* waits for the device: it is done between layers only */
 	gnn_mem_free(block);
 }
@@ -82,9 +105,9 @@ uint64_t gnn_cuda_room(const struct gnn_cuda_device *d)
 	if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
 		cudaGetLastError();
 	room = free_bytes - gnn_min_u64(free_bytes, total_bytes / RESERVE_SHARE);
-	if (d->limit_bytes == 0)
+	if (d->held->limit == 0)
 		return room;
-	return gnn_min_u64(room, d->limit_bytes - gnn_min_u64(d->limit_bytes, d->held_bytes));
+	return gnn_min_u64(room, d->held->limit - gnn_min_u64(d->held->limit, d->held->bytes));
 }
 
 /* --- staging and tickets --- */
@@ -194,12 +217,13 @@ out:
 	return rc;
 }
 
-int gnn_cuda_device_init(struct gnn_cuda_device *d)
+int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_held *held)
 {
 	char bus_id[32];
 	int rc;
 
 	*d = (struct gnn_cuda_device){0};
+	d->held = held != NULL ? held : &d->own_held;
 	GNN_TRY(find_device());
 	GNN_TRY_CUDA(cudaSetDevice(0));
 	if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), 0) == cudaSuccess)

@@ -29,6 +29,12 @@ struct gnn_cuda_stage {
 	cudaEvent_t computed; /* what was issued before the last stage is done */
 };
 
+/* Device memory of all that share one limit, counted atomically: their threads differ. */
+struct gnn_cuda_held {
+	uint64_t bytes, peak;
+	uint64_t limit; /* 0: what is free */
+};
+
 struct gnn_cuda_device {
 	cudaStream_t           compute, copy;
 	struct gnn_cuda_blas   blas;
@@ -38,8 +44,7 @@ struct gnn_cuda_device {
 	uint64_t               ticket_count;
 	struct gnn_cuda_stage  stage[GNN_STAGE_KINDS];
 	struct gnn_cuda_block *blocks;
-	uint64_t               held_bytes, peak_bytes;
-	uint64_t               limit_bytes; /* 0: what is free */
+	struct gnn_cuda_held   own_held, *held;
 };
 
 /* Sets rc and the text and goes to out: for calls of the runtime and of cuBLAS. */
@@ -62,7 +67,8 @@ struct gnn_cuda_device {
 
 int  gnn_cuda_failed(cudaError_t error, const char *what); /* also clears what is not sticky */
 
-int  gnn_cuda_device_init(struct gnn_cuda_device *d);
+/* `held`: whose memory counts with this one's, or NULL. */
+int  gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_held *held);
 void gnn_cuda_device_fini(struct gnn_cuda_device *d); /* waits for all that was issued */
 
 int  gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes);

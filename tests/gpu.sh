@@ -4,7 +4,7 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin cases bits sanitize profile pinned time disk; default: all but disk, which
+# Steps: build twin cases bits train sanitize profile pinned time disk; default: all but disk, which
 # writes 17 GB under DISK (default: the current folder); pinned writes 1.1 GB there.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits sanitize profile pinned time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits train sanitize profile pinned time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -25,13 +25,15 @@ must() { "$@" || { echo "FAILED: $*"; failed=1; }; }
 step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
-	cmake --build $build --target gnnrun cuda_twin_test cuda_grad_test >"$out/build.log" 2>&1 ||
+	cmake --build $build --target gnnrun cuda_twin_test cuda_grad_test \
+		cuda_sample_test >"$out/build.log" 2>&1 ||
 		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
 }
 
 step_twin() {
 	must $build/tests/cuda_twin_test
 	must $build/tests/cuda_grad_test
+	must $build/tests/cuda_sample_test
 }
 
 step_cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
@@ -63,6 +65,37 @@ step_bits() {
 	rm -rf $dir
 }
 
+step_train() { # whoever samples and gathers: the same model
+	local dir=/dev/shm/gnnrun-train
+	mkdir -p $dir
+	$build/gnnrun generate sbm $dir/g.h5 --vertices 60000 --communities 8 --feat-dim 48 \
+		>"$out/generate.log"
+	for arch in gcn sage gin gat; do
+		local first=
+		for o in step-cpu "step-cpu --pipeline off" step-gpu-sample step-gpu-gather \
+			"step-gpu-gather --gather zero-copy" step-gpu \
+			"step-gpu --gather zero-copy" "step-gpu --pipeline off"; do
+			rm -rf $dir/m.safetensors*
+			# shellcheck disable=SC2086
+			must $build/gnnrun train $dir/g.h5 --arch $arch --fanout 5,10 --epochs 2 \
+				--out $dir/m.safetensors --backend cuda --orchestration $o \
+				--json >"$out/train.json"
+			sum=$(sha256sum <$dir/m.safetensors)
+			[ -n "$first" ] || first=$sum
+			[ "$sum" = "$first" ] || {
+				echo "FAILED: $arch, another model with '$o'"
+				failed=1
+			}
+			"$python" -c "
+import json
+e = json.load(open('$out/train.json'))['epochs'][-1]
+print('$arch $o: epoch %.3f s, sample %.3f, collect %.3f, transfer %.3f, compute %.3f' % tuple(
+    e[k] for k in ('wall_s', 'sample_s', 'collect_s', 'transfer_s', 'compute_s')))"
+		done
+	done
+	rm -rf $dir
+}
+
 step_sanitize() {
 	for tool in memcheck initcheck racecheck; do
 		# racecheck is slow, and aggregation has no shared memory to race in.
@@ -72,6 +105,10 @@ step_sanitize() {
 			$build/tests/cuda_twin_test --gtest_filter="-$without" \
 			>"$out/$tool.log" 2>&1
 		tail -3 "$out/$tool.log"
+		must timeout 200 compute-sanitizer --tool $tool --error-exitcode 1 \
+			$build/tests/cuda_sample_test --gtest_filter='*BlocksAre*' \
+			>"$out/$tool-sample.log" 2>&1
+		tail -1 "$out/$tool-sample.log"
 	done
 }
 

@@ -137,9 +137,11 @@ static const struct gnn_choice schedule_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice orchestration_choices[] = {
-	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "by --backend and --gather"},
+	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "by --backend, --gather and what fits on a GPU"},
 	{"step-cpu", GNN_OPT_STEP_CPU, "the CPU samples and gathers; --backend trains"},
-	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers and trains"},
+	{"step-gpu-sample", GNN_OPT_STEP_GPU_SAMPLE, "the GPU samples, the CPU gathers"},
+	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers"},
+	{"step-gpu", GNN_OPT_STEP_GPU, "the GPU samples and gathers"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice gather_choices[] = {

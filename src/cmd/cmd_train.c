@@ -191,24 +191,36 @@ static int check_options(const struct gnn_config *c)
 	return GNN_OK;
 }
 
-/* What only a GPU can do, and the orchestration that a way to gather makes. */
+/* Who samples and who gathers, and what that leaves of --gather. */
 static int choose_gather(struct job *j, const struct gnn_config *c)
 {
+	static const struct {
+		enum gnn_sample_wish sample;
+		enum gnn_gather_wish gather;
+	} of[] = {
+		[GNN_OPT_ORCHESTRATION_AUTO] = {GNN_SAMPLE_AUTO, GNN_WISH_AUTO},
+		[GNN_OPT_STEP_CPU] = {GNN_SAMPLE_HOST, GNN_WISH_STAGED},
+		[GNN_OPT_STEP_GPU_SAMPLE] = {GNN_SAMPLE_DEVICE, GNN_WISH_STAGED},
+		[GNN_OPT_STEP_GPU_GATHER] = {GNN_SAMPLE_HOST, GNN_WISH_DEVICE},
+		[GNN_OPT_STEP_GPU] = {GNN_SAMPLE_DEVICE, GNN_WISH_DEVICE},
+	};
+	const enum gnn_gather_wish told = c->gather == GNN_OPT_GATHER_STAGED ? GNN_WISH_STAGED :
+		c->gather == GNN_OPT_GATHER_ZERO_COPY ? GNN_WISH_ZERO_COPY : GNN_WISH_AUTO;
 	const bool gpu = !j->o.backend->ops->unified;
-	const bool gathers = c->gather == GNN_OPT_GATHER_ZERO_COPY ||
-		(c->gather == GNN_OPT_GATHER_AUTO && c->orchestration == GNN_OPT_STEP_GPU_GATHER);
 
-	if (!gpu && (c->gather != GNN_OPT_GATHER_AUTO ||
-		c->orchestration == GNN_OPT_STEP_GPU_GATHER))
-		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu-gather take a "
-			"GPU, and the backend is %s", j->o.backend->ops->name);
-	if ((c->orchestration == GNN_OPT_STEP_CPU && gathers) ||
-		(c->orchestration == GNN_OPT_STEP_GPU_GATHER && c->gather == GNN_OPT_GATHER_STAGED))
-		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu, "
-			"zero-copy of step-gpu-gather");
-	j->o.gather = gathers ? GNN_GATHER_ZERO_COPY : GNN_GATHER_STAGED;
-	j->o.gather_auto = c->gather == GNN_OPT_GATHER_AUTO &&
-		c->orchestration == GNN_OPT_ORCHESTRATION_AUTO;
+	j->o.sample = of[c->orchestration].sample;
+	j->o.gather = of[c->orchestration].gather;
+	if (!gpu && (told != GNN_WISH_AUTO || j->o.sample == GNN_SAMPLE_DEVICE ||
+		j->o.gather == GNN_WISH_DEVICE))
+		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
+			"and the backend is %s", j->o.backend->ops->name);
+	if (told == GNN_WISH_AUTO)
+		return GNN_OK;
+	if ((j->o.gather == GNN_WISH_STAGED) != (told == GNN_WISH_STAGED) &&
+		j->o.gather != GNN_WISH_AUTO)
+		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu and "
+			"step-gpu-sample, zero-copy of step-gpu-gather and step-gpu");
+	j->o.gather = told;
 	return GNN_OK;
 }
 
@@ -282,7 +294,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "backend", job->o.backend->ops->name);
 	gnn_json_u64(j, "ranks", 1);
 	gnn_json_text(j, "orchestration",
-		r->gather == GNN_GATHER_STAGED ? "step-cpu" : "step-gpu-gather");
+		gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
 	gnn_json_text(j, "metric", r->metric);
 	gnn_json_real(j, "wall_s", r->wall_s);

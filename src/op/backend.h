@@ -38,6 +38,7 @@ struct gnn_backend;
 struct gnn_backend_opts {
 	uint32_t threads;
 	uint64_t memory_bytes; /* device memory that may be taken; 0: what is free */
+	struct gnn_backend *beside; /* whose limit holds for both, of the same kind; or NULL */
 };
 
 enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OWN, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES,

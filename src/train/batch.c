@@ -7,19 +7,16 @@
 #include "base/shuffle.h"
 #include "base/stage.h"
 #include "base/trace.h"
-#include "train/fetch.h"
-
 #include <string.h>
 
-enum { X, LABELS, SEEDS, WORKERS_MAX = 64, AHEAD = 2 };
+enum { LABELS, SEEDS, WORKERS_MAX = 64, AHEAD = 2 };
 
 /* One thread that fills every workers-th batch, with a sampler of its own. */
 struct worker {
 	struct gnn_batches *owner;
 	uint32_t            index;
 	struct gnn_sampler *sampler;
-	struct gnn_backend *backend; /* that samples and gathers, on the CPU */
-	struct gnn_fetch   *fetch;   /* where the features are in the store only */
+	struct gnn_collect  collect;
 	struct gnn_queue   *free, *full;
 	struct gnn_stage   *stage;
 	struct gnn_batch   *batch[AHEAD];
@@ -45,7 +42,7 @@ static int list_seeds(const struct gnn_batches *b, struct gnn_batch *batch)
 
 	batch->seed_count = gnn_min_u64(b->o.batch_size, s->train_count - first);
 	GNN_TRY(gnn_room_take(&batch->room[SEEDS], batch->seed_count, sizeof(*seed)));
-	seed = batch->room[SEEDS].data;
+	batch->seed = seed = batch->room[SEEDS].data;
 	gnn_shuffle_init(&order, s->train_count, b->o.sampler.seed,
 		epoch ^ UINT64_C(0x65706f6368000000)); /* "epoch" */
 	for (uint64_t i = 0; i < batch->seed_count; i++)
@@ -59,38 +56,13 @@ static int draw(const struct gnn_batches *b, struct worker *w, struct gnn_batch 
 	int rc;
 
 	GNN_TRY(list_seeds(b, batch));
-	GNN_TRY(gnn_sampler_draw(w->sampler, batch->room[SEEDS].data, batch->seed_count,
-		batch->step, &batch->sample));
+	if (b->o.bare)
+		return GNN_OK;
+	GNN_TRY(gnn_sampler_draw(w->sampler, batch->seed, batch->seed_count, batch->step,
+		&batch->sample));
 	for (uint32_t l = 0; l < batch->sample.layers; l++)
 		if (gnn_net_turns(b->o.net, l, &batch->sample.block[l]))
-			GNN_TRY(gnn_block_turn(&batch->sample.block[l], w->backend));
-out:
-	return rc;
-}
-
-/* Gives up the room for rows, pinned for a device or not. */
-static void free_rows(const struct gnn_batches *b, struct gnn_batch *batch)
-{
-	if (batch->pinned)
-		b->o.backend->ops->unpin(b->o.backend, batch->room[X].data);
-	batch->pinned = false;
-	gnn_room_fini(&batch->room[X]);
-}
-
-/* Room for the rows, which a device copies from fastest where it is pinned. */
-static int take_rows(const struct gnn_batches *b, struct gnn_batch *batch)
-{
-	const uint64_t floats = batch->sample.id_count * b->o.source->dim;
-	struct gnn_backend *backend = b->o.backend;
-	int rc = GNN_OK;
-
-	if (floats * sizeof(float) > batch->room[X].bytes) {
-		free_rows(b, batch);
-		GNN_TRY(gnn_room_take(&batch->room[X], floats, sizeof(float)));
-		batch->pinned = !backend->ops->unified && backend->ops->pin(backend,
-			batch->room[X].data, batch->room[X].bytes) == GNN_OK;
-	}
-	batch->x = batch->room[X].data;
+			GNN_TRY(gnn_block_turn(&batch->sample.block[l], w->collect.cpu));
 out:
 	return rc;
 }
@@ -105,7 +77,7 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 	batch->label = s->label != NULL ? batch->room[LABELS].data : NULL;
 	batch->labels = s->label != NULL ? NULL : batch->room[LABELS].data;
 	for (uint64_t i = 0; i < batch->seed_count; i++) {
-		const gnn_vid v = batch->sample.id[i];
+		const gnn_vid v = batch->seed[i];
 
 		if (s->label != NULL)
 			batch->label[i] = s->label[v];
@@ -115,13 +87,8 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 	}
 	if (!b->o.collect)
 		return GNN_OK;
-	GNN_TRY(take_rows(b, batch));
-	if (w->fetch != NULL)
-		return gnn_fetch_rows(w->fetch, batch->sample.id, batch->sample.id_count,
-			batch->x);
-	GNN_TRY(w->backend->ops->grad->gather(w->backend, &(struct gnn_gather_args){
-		.table = s->table, .dtype = s->dtype, .width = s->dim, .id = batch->sample.id,
-		.rows = batch->sample.id_count, .to = batch->x}));
+	GNN_TRY(gnn_collect_rows(&w->collect, batch->sample.id, batch->sample.id_count,
+		&batch->rows, &batch->x));
 out:
 	return rc;
 }
@@ -177,12 +144,11 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 
 	w->owner = b;
 	w->index = index;
-	GNN_TRY(gnn_backend_create(&w->backend, "cpu", &(struct gnn_backend_opts){
-		.threads = b->o.workers > 0 ? 1 : b->o.threads}));
-	o.backend = w->backend;
-	GNN_TRY(gnn_sampler_create(&w->sampler, &o));
-	if (b->o.source->table == NULL)
-		GNN_TRY(gnn_fetch_open(&w->fetch, b->o.source->store));
+	GNN_TRY(gnn_collect_init(&w->collect, b->o.source, b->o.backend,
+		b->o.workers > 0 ? 1 : b->o.threads));
+	o.backend = w->collect.cpu;
+	if (!b->o.bare)
+		GNN_TRY(gnn_sampler_create(&w->sampler, &o));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
 	GNN_TRY(gnn_queue_create(&w->full, AHEAD));
 	for (uint32_t i = 0; i < AHEAD; i++) {
@@ -248,19 +214,28 @@ static void close_worker(struct worker *w)
 {
 	(void)gnn_stage_join(&w->stage);
 	gnn_sampler_destroy(w->sampler);
-	gnn_fetch_close(w->fetch);
 	gnn_queue_destroy(w->free);
 	gnn_queue_destroy(w->full);
 	for (uint32_t i = 0; i < AHEAD; i++) {
 		if (w->batch[i] == NULL)
 			continue;
-		free_rows(w->owner, w->batch[i]);
+		gnn_collect_free(&w->collect, &w->batch[i]->rows);
 		gnn_sample_fini(&w->batch[i]->sample);
 		for (uint32_t r = 0; r < GNN_COUNT_OF(w->batch[i]->room); r++)
 			gnn_room_fini(&w->batch[i]->room[r]);
 		gnn_mem_free(w->batch[i]);
 	}
-	gnn_backend_destroy(w->backend);
+	gnn_collect_fini(&w->collect);
+}
+
+void gnn_batches_cancel(struct gnn_batches *b)
+{
+	for (uint32_t i = 0; b != NULL && b->worker != NULL && i < b->worker_count; i++) {
+		if (b->worker[i].free != NULL)
+			gnn_queue_cancel(b->worker[i].free);
+		if (b->worker[i].full != NULL)
+			gnn_queue_cancel(b->worker[i].full);
+	}
 }
 
 void gnn_batches_stop(struct gnn_batches *b)
@@ -270,12 +245,7 @@ void gnn_batches_stop(struct gnn_batches *b)
 	if (b == NULL)
 		return;
 	gnn_err_save(&kept, GNN_OK); /* what ends the threads is no news */
-	for (uint32_t i = 0; b->worker != NULL && i < b->worker_count; i++) {
-		if (b->worker[i].free != NULL)
-			gnn_queue_cancel(b->worker[i].free);
-		if (b->worker[i].full != NULL)
-			gnn_queue_cancel(b->worker[i].full);
-	}
+	gnn_batches_cancel(b);
 	for (uint32_t i = 0; b->worker != NULL && i < b->worker_count; i++)
 		close_worker(&b->worker[i]);
 	gnn_mem_free(b->worker);

@@ -13,20 +13,22 @@
 #ifndef GNN_TRAIN_BATCH_H
 #define GNN_TRAIN_BATCH_H
 
+#include "train/collect.h"
 #include "train/net.h"
 #include "train/source.h"
 
 struct gnn_batch {
 	uint64_t          step;
 	uint64_t          seed_count;
-	struct gnn_sample sample;
-	float            *x;       /* (id_count, dim) */
+	const gnn_vid    *seed;
+	struct gnn_sample sample;  /* unless bare */
+	float            *x;       /* (id_count, dim), where rows are collected */
 	int64_t          *label;   /* (seed_count), or NULL: */
 	uint8_t          *labels;  /* (seed_count, classes) */
 	double            sample_s, collect_s;
-	struct gnn_room   room[3]; /* x, labels, seeds */
-	uint32_t          worker;  /* internal */
-	bool              pinned;  /* internal: the rows */
+	struct gnn_room   room[2]; /* internal from here on: labels, seeds */
+	struct gnn_collect_room rows;
+	uint32_t          worker;
 };
 
 struct gnn_batches_opts {
@@ -38,6 +40,7 @@ struct gnn_batches_opts {
 	uint64_t batch_size;
 	uint64_t first_step, last_step;    /* [first, last) */
 	bool     collect;                  /* rows of features; else the device gathers them */
+	bool     bare;                     /* seeds and labels only: the device samples */
 	uint32_t workers;                  /* threads that prepare ahead; 0: none, next does it */
 };
 
@@ -48,6 +51,8 @@ GNN_BEGIN_DECLS
 int  gnn_batches_start(struct gnn_batches **out, const struct gnn_batches_opts *o);
 int  gnn_batches_next (struct gnn_batches *b, struct gnn_batch **batch); /* GNN_EOF */
 void gnn_batches_put  (struct gnn_batches *b, struct gnn_batch *batch);
+/* next ends with GNN_ESTOP, in another thread too. NULL is fine. */
+void gnn_batches_cancel(struct gnn_batches *b);
 void gnn_batches_stop (struct gnn_batches *b); /* NULL is fine; also in the middle */
 
 GNN_END_DECLS

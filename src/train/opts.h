@@ -13,7 +13,7 @@
 #include "infer/opts.h"
 #include "train/optim.h"
 #include "train/sampler.h"
-#include "train/there.h"
+#include "train/table.h"
 
 struct gnn_train_opts {
 	struct gnn_store     *store;
@@ -34,8 +34,8 @@ struct gnn_train_opts {
 	uint64_t              eval_every, patience; /* epochs; patience 0: no end */
 	enum gnn_metric       metric;
 	bool                  pipeline;
-	bool                  gather_auto;
-	enum gnn_gather       gather;     /* unless auto; of a device */
+	enum gnn_gather_wish  gather;     /* of a device, as is who samples */
+	enum gnn_sample_wish  sample;
 	uint64_t              seed;
 };
 
@@ -61,6 +61,7 @@ struct gnn_train_report {
 	double      wall_s;
 	bool        stopped_early;
 	enum gnn_gather gather; /* done */
+	bool        samples;    /* the device did */
 };
 
 #endif

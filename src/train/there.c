@@ -1,64 +1,49 @@
 /* train/there.c - see there.h. */
 #include "train/there.h"
 
-#include "base/log.h"
+#include "base/clock.h"
+#include "base/trace.h"
+#include "op/grad.h"
 
 #include <string.h>
 
-/* Rows from this length on are read in place as fast as the bus goes; shorter ones are staged. */
-enum { ZERO_COPY_BYTES = 2048 };
-
-/* Places of the buffers that do not belong to a block. */
+/* Places of the rooms that do not belong to a block. */
 enum { ID = GNN_BLOCKS_MAX * 7, X, LABEL, DY };
 
-const char *gnn_gather_name(enum gnn_gather g)
+/* A put on its way. */
+struct put {
+	struct gnn_there             *t;
+	const struct gnn_there_maker *m;
+	const struct gnn_batch       *batch;
+};
+
+static int take(struct put *p, uint32_t which, uint64_t bytes, void **out)
 {
-	static const char *const names[] = {"staged", "zero-copy", "resident"};
+	struct gnn_room *room = &p->t->room[which];
+	int rc = gnn_room_take_on(room, p->m->backend, bytes, 1);
 
-	return names[g];
-}
-
-static int take(struct gnn_there *t, uint32_t which, uint64_t bytes, void **out)
-{
-	struct gnn_buffer *b = &t->buffer[which];
-	const struct gnn_backend_ops *ops = t->backend->ops;
-	uint64_t floats = gnn_ceil_div(bytes, sizeof(float));
-	void *block;
-	int rc;
-
-	*out = b->data;
-	if (floats <= b->floats && b->data != NULL)
-		return GNN_OK;
-	ops->free(t->backend, b->data);
-	*b = (struct gnn_buffer){0};
-	floats = gnn_max_u64(floats + floats / 4, 1);
-	rc = ops->alloc(t->backend, &block, floats * sizeof(float));
-	if (rc < 0)
-		return rc;
-	b->data = *out = block;
-	b->floats = floats;
+	*out = room->data;
 	return rc;
 }
 
 /* *out: a copy of a host array, or NULL for NULL. */
-static int upload(struct gnn_there *t, uint32_t which, const void *from, uint64_t bytes,
-	void **out)
+static int upload(struct put *p, uint32_t which, const void *from, uint64_t bytes, void **out)
 {
+	struct gnn_backend *b = p->m->backend;
 	int rc = GNN_OK;
 
 	*out = NULL;
 	if (from == NULL)
 		return GNN_OK;
-	GNN_TRY(take(t, which, bytes, out));
-	GNN_TRY(t->backend->ops->copy(t->backend, *out, bytes, from, bytes, bytes, 1));
-	t->copied_bytes += bytes;
+	GNN_TRY(take(p, which, bytes, out));
+	GNN_TRY(b->ops->copy(b, *out, bytes, from, bytes, bytes, 1));
+	p->t->copied_bytes += bytes;
 out:
 	return rc;
 }
 
-static int upload_block(struct gnn_there *t, uint32_t layer, const struct gnn_block *from)
+static int upload_block(struct put *p, uint32_t layer, const struct gnn_block *from)
 {
-	struct gnn_block *to = &t->sample.block[layer];
 	const uint64_t dst = (from->dst_count + 1) * sizeof(uint64_t);
 	const uint64_t src = (from->src_count + 1) * sizeof(uint64_t);
 	const uint64_t entries = from->entry_count * sizeof(uint32_t);
@@ -74,128 +59,169 @@ static int upload_block(struct gnn_there *t, uint32_t layer, const struct gnn_bl
 	int rc = GNN_OK;
 
 	for (uint32_t i = 0; i < GNN_COUNT_OF(array); i++)
-		GNN_TRY(upload(t, layer * 7 + i, array[i].from, array[i].bytes, &there[i]));
-	*to = (struct gnn_block){.dst_count = from->dst_count, .src_count = from->src_count,
-		.entry_count = from->entry_count, .first = there[0], .src = there[1],
-		.weight = there[2], .back_first = there[3], .back_dst = there[4],
+		GNN_TRY(upload(p, layer * 7 + i, array[i].from, array[i].bytes, &there[i]));
+	p->t->sample.block[layer] = (struct gnn_block){.dst_count = from->dst_count,
+		.src_count = from->src_count, .entry_count = from->entry_count, .first = there[0],
+		.src = there[1], .weight = there[2], .back_first = there[3], .back_dst = there[4],
 		.back_entry = there[5], .back_weight = there[6]};
 out:
 	return rc;
 }
 
-static int put_rows(struct gnn_there *t, const struct gnn_batch *b)
+static int upload_sample(struct put *p)
 {
-	const uint64_t rows = b->sample.id_count, width = t->source->dim;
+	const struct gnn_sample *from = &p->batch->sample;
+	void *id;
+	int rc;
+
+	GNN_TRY(upload(p, ID, from->id, from->id_count * sizeof(gnn_vid), &id));
+	p->t->sample.id = id;
+	p->t->sample.id_count = from->id_count;
+	p->t->sample.layers = from->layers;
+	for (uint32_t l = 0; l < from->layers; l++)
+		GNN_TRY(upload_block(p, l, &from->block[l]));
+out:
+	return rc;
+}
+
+/* The device draws the sample. */
+static int draw(struct put *p)
+{
+	struct gnn_backend *b = p->m->backend;
+	struct gnn_sample *drawn = &p->t->drawn;
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	int rc;
+
+	GNN_TRY(gnn_sampler_draw(p->m->sampler, p->batch->seed, p->batch->seed_count,
+		p->batch->step, drawn));
+	for (uint32_t l = 0; l < drawn->layers; l++)
+		if (gnn_net_turns(p->m->net, l, &drawn->block[l]))
+			GNN_TRY(gnn_block_turn(&drawn->block[l], b));
+	GNN_TRY(b->ops->sync(b));
+	p->t->sample = *drawn; /* lent: rooms belong to what was drawn */
+	p->t->sample_s += gnn_clock_s_since(start);
+	gnn_trace_end(span, "sample");
+out:
+	return rc;
+}
+
+/* Rows of what the device drew, gathered by the CPU: *x in host memory. */
+static int collect(struct put *p, float **x)
+{
+	struct gnn_there *t = p->t;
+	struct gnn_backend *b = p->m->backend;
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	const uint64_t bytes = t->sample.id_count * sizeof(gnn_vid);
+	int rc;
+
+	GNN_TRY(gnn_room_take(&t->id, t->sample.id_count, sizeof(gnn_vid)));
+	GNN_TRY(b->ops->copy(b, t->id.data, bytes, t->sample.id, bytes, bytes, 1));
+	GNN_TRY(b->ops->sync(b));
+	GNN_TRY(gnn_collect_rows(p->m->collect, t->id.data, t->sample.id_count, &t->rows, x));
+	t->collect_s += gnn_clock_s_since(start);
+	gnn_trace_end(span, "collect");
+out:
+	return rc;
+}
+
+static int put_rows(struct put *p)
+{
+	const struct gnn_table *table = p->m->table;
+	const struct gnn_train_source *s = table->source;
+	const uint64_t rows = p->t->sample.id_count, bytes = rows * s->dim * sizeof(float);
+	struct gnn_backend *b = p->m->backend;
+	float *from = p->batch->x;
 	void *x;
 	int rc;
 
-	if (t->gather == GNN_GATHER_STAGED) {
-		GNN_TRY(upload(t, X, b->x, rows * width * sizeof(float), &x));
+	if (table->gather == GNN_GATHER_STAGED) {
+		if (p->m->sampler != NULL)
+			GNN_TRY(collect(p, &from));
+		GNN_TRY(upload(p, X, from, bytes, &x));
 	} else {
-		GNN_TRY(take(t, X, rows * width * sizeof(float), &x));
-		GNN_TRY(t->backend->ops->grad->gather(t->backend, &(struct gnn_gather_args){
-			.table = t->table, .dtype = t->source->dtype, .width = t->source->dim,
-			.id = t->sample.id, .rows = rows, .to = x}));
+		GNN_TRY(take(p, X, bytes, &x));
+		GNN_TRY(b->ops->grad->gather(b, &(struct gnn_gather_args){.table = table->rows,
+			.dtype = s->dtype, .width = s->dim, .id = p->t->sample.id, .rows = rows,
+			.to = x}));
 	}
-	t->x = x;
+	p->t->x = x;
 out:
 	return rc;
 }
 
-int gnn_there_put(struct gnn_there *t, const struct gnn_batch *b)
+static int put_labels(struct put *p)
 {
-	const uint64_t cells = b->seed_count * t->source->classes;
-	void *id, *label, *dy;
+	const struct gnn_batch *b = p->batch;
+	const uint64_t cells = b->seed_count * p->m->table->source->classes;
+	void *label;
 	int rc;
 
-	GNN_TRY(take(t, DY, cells * sizeof(float), &dy));
-	t->dy = dy;
-	if (t->backend->ops->unified) {
-		t->sample = b->sample; /* lent: room belongs to the batch */
-		t->x = b->x;
-		t->label = b->label;
-		t->labels = b->labels;
-		goto out;
-	}
-	GNN_TRY(upload(t, ID, b->sample.id, b->sample.id_count * sizeof(gnn_vid), &id));
-	GNN_TRY(upload(t, LABEL, b->label != NULL ? (const void *)b->label : b->labels,
+	GNN_TRY(upload(p, LABEL, b->label != NULL ? (const void *)b->label : b->labels,
 		b->label != NULL ? b->seed_count * sizeof(int64_t) : cells, &label));
-	t->sample.id = id;
-	t->sample.id_count = b->sample.id_count;
-	t->sample.layers = b->sample.layers;
-	t->label = b->label != NULL ? label : NULL;
-	t->labels = b->label != NULL ? NULL : label;
-	for (uint32_t l = 0; l < b->sample.layers; l++)
-		GNN_TRY(upload_block(t, l, &b->sample.block[l]));
-	GNN_TRY(put_rows(t, b));
-	GNN_TRY(t->backend->ops->sync(t->backend));
+	p->t->label = b->label != NULL ? label : NULL;
+	p->t->labels = b->label != NULL ? NULL : label;
 out:
 	return rc;
 }
 
-static int copy_table(struct gnn_there *t, uint64_t bytes)
+/* What the loop must know of a batch that may be gone by then. */
+static void note(struct put *p)
 {
+	struct gnn_there *t = p->t;
+	const struct gnn_batch *b = p->batch;
+
+	t->step = b->step;
+	t->seed_count = b->seed_count;
+	memcpy(t->seed, b->seed, gnn_min_u64(b->seed_count, GNN_THERE_SEEDS) * sizeof(gnn_vid));
+	t->sample_s = b->sample_s;
+	t->collect_s = b->collect_s;
+	t->copied_bytes = 0;
+}
+
+static void lend(struct put *p)
+{
+	p->t->sample = p->batch->sample; /* lent: rooms belong to the batch */
+	p->t->x = p->batch->x;
+	p->t->label = p->batch->label;
+	p->t->labels = p->batch->labels;
+}
+
+int gnn_there_put(struct gnn_there *t, const struct gnn_there_maker *m, struct gnn_batch *b)
+{
+	struct put p = {.t = t, .m = m, .batch = b};
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	const uint64_t cells = b->seed_count * m->table->source->classes;
+	void *dy;
 	int rc;
 
-	GNN_TRY(t->backend->ops->alloc(t->backend, &t->table_copy, bytes));
-	GNN_TRY(t->backend->ops->copy(t->backend, t->table_copy, bytes, t->source->table, bytes,
-		bytes, 1));
-	GNN_TRY(t->backend->ops->sync(t->backend));
-	t->table = t->table_copy;
-out:
-	return rc;
-}
-
-/* The whole table on the device where it takes at most half of what is free; else by width. */
-static enum gnn_gather choose(const struct gnn_there *t, uint64_t table_bytes)
-{
-	const struct gnn_train_source *s = t->source;
-	const uint64_t row_bytes = (uint64_t)s->dim * gnn_dtype_bytes(s->dtype);
-
-	if (s->table == NULL)
-		return GNN_GATHER_STAGED;
-	if (table_bytes <= t->backend->ops->room_bytes(t->backend) / 2)
-		return GNN_GATHER_RESIDENT;
-	return row_bytes >= ZERO_COPY_BYTES ? GNN_GATHER_ZERO_COPY : GNN_GATHER_STAGED;
-}
-
-int gnn_there_init(struct gnn_there *t, struct gnn_backend *b, const struct gnn_train_source *s,
-	bool is_auto, enum gnn_gather wanted)
-{
-	const uint64_t bytes = s->store->features->bytes;
-	int rc = GNN_OK;
-
-	t->backend = b;
-	t->source = s;
-	t->gather = GNN_GATHER_STAGED;
-	if (b->ops->unified)
-		return GNN_OK;
-	t->gather = is_auto ? choose(t, bytes) : wanted;
-	if (t->gather != GNN_GATHER_STAGED && s->table == NULL)
-		GNN_FAIL(GNN_ECONFIG, "--gather zero-copy reads features in host memory, and these "
-			"do not fit there: give more --host-memory, or --gather staged");
-	if (t->gather == GNN_GATHER_RESIDENT)
-		GNN_TRY(copy_table(t, bytes));
-	if (t->gather == GNN_GATHER_ZERO_COPY) {
-		GNN_TRY(b->ops->pin(b, s->table, bytes));
-		if (rc != GNN_OK)
-			GNN_FAIL(GNN_EOS, "--gather zero-copy: %s", gnn_err_text());
-		t->pinned = true;
-		t->table = s->table;
+	note(&p);
+	GNN_TRY(take(&p, DY, cells * sizeof(float), &dy));
+	t->dy = dy;
+	if (m->backend->ops->unified) {
+		lend(&p);
+	} else {
+		if (m->sampler != NULL)
+			GNN_TRY(draw(&p));
+		else
+			GNN_TRY(upload_sample(&p));
+		GNN_TRY(put_labels(&p));
+		GNN_TRY(put_rows(&p));
+		GNN_TRY(m->backend->ops->sync(m->backend));
 	}
-	gnn_log(GNN_LOG_INFO, "train", "rows of features: %s", gnn_gather_name(t->gather));
+	t->transfer_s = gnn_clock_s_since(start) - (t->sample_s - b->sample_s) -
+		(t->collect_s - b->collect_s);
+	gnn_trace_end(span, "transfer");
 out:
 	return rc;
 }
 
-void gnn_there_fini(struct gnn_there *t)
+void gnn_there_fini(struct gnn_there *t, const struct gnn_there_maker *m)
 {
-	if (t->backend == NULL)
-		return;
-	for (uint32_t i = 0; i < GNN_COUNT_OF(t->buffer); i++)
-		t->backend->ops->free(t->backend, t->buffer[i].data);
-	t->backend->ops->free(t->backend, t->table_copy);
-	if (t->pinned)
-		t->backend->ops->unpin(t->backend, t->source->table);
+	for (uint32_t i = 0; i < GNN_COUNT_OF(t->room); i++)
+		gnn_room_fini(&t->room[i]);
+	gnn_room_fini(&t->id);
+	gnn_sample_fini(&t->drawn);
+	if (m->collect != NULL)
+		gnn_collect_free(m->collect, &t->rows);
 	memset(t, 0, sizeof(*t));
 }

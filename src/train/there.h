@@ -1,5 +1,5 @@
 /*
- * train/there.h - a batch where the backend computes: lent as it is, or copied to the device.
+ * train/there.h - a batch in the memory where it is computed on.
  *
  * Flow     batch -> [there] -> net, loss
  * Owns     device copies, which grow and are used again
@@ -7,16 +7,16 @@
  * Thread   one caller
  * Fails    GNN_EOS device memory; what the backend fails with
  *
- * Rows of features come with the batch, gathered by the CPU, or the device gathers them: from a
- * copy of the whole table in its memory, or from pinned host memory in place (zero-copy).
+ * Unified backends compute on the batch as it is. Else seeds, labels and what the CPU prepared are
+ * copied, and the device does what the table leaves to it: samples, gathers.
  */
 #ifndef GNN_TRAIN_THERE_H
 #define GNN_TRAIN_THERE_H
 
 #include "train/batch.h"
-#include "train/net_parts.h"
+#include "train/table.h"
 
-enum gnn_gather { GNN_GATHER_STAGED, GNN_GATHER_ZERO_COPY, GNN_GATHER_RESIDENT };
+enum { GNN_THERE_SEEDS = 4 /* named in messages */ };
 
 struct gnn_there {
 	struct gnn_sample  sample; /* pointers the backend reads */
@@ -24,25 +24,32 @@ struct gnn_there {
 	const int64_t     *label;
 	const uint8_t     *labels;
 	float             *dy;     /* (seeds, classes) */
-	uint64_t           copied_bytes; /* so far */
+	uint64_t           step, seed_count;
+	gnn_vid            seed[GNN_THERE_SEEDS];
+	double             sample_s, collect_s, transfer_s;
+	uint64_t           copied_bytes; /* of this batch */
 
-	struct gnn_backend      *backend; /* from here on internal */
-	const struct gnn_train_source *source;
-	enum gnn_gather     gather;
-	const void         *table; /* that the device reads */
-	void               *table_copy;
-	bool                pinned;
-	struct gnn_buffer   buffer[GNN_BLOCKS_MAX * 7 + 4];
+	struct gnn_batch  *batch;  /* from here on internal; lent by a unified backend's put */
+	struct gnn_sample  drawn;  /* on the device */
+	struct gnn_room    room[GNN_BLOCKS_MAX * 7 + 4];
+	struct gnn_room    id;     /* drawn ids in host memory */
+	struct gnn_collect_room rows;
+};
+
+/* What puts are made with. */
+struct gnn_there_maker {
+	struct gnn_backend     *backend; /* whose memory it is */
+	const struct gnn_table *table;
+	const struct gnn_net   *net;
+	struct gnn_sampler     *sampler; /* of the device, or NULL: the batch has its sample */
+	struct gnn_collect     *collect; /* where the device samples and the CPU gathers */
 };
 
 GNN_BEGIN_DECLS
 
-/* `wanted` holds unless is_auto; t->gather is what is done. Zeroed `t`. */
-int  gnn_there_init(struct gnn_there *t, struct gnn_backend *b, const struct gnn_train_source *s,
-	bool is_auto, enum gnn_gather wanted);
-int  gnn_there_put (struct gnn_there *t, const struct gnn_batch *batch);
-void gnn_there_fini(struct gnn_there *t);
-const char *gnn_gather_name(enum gnn_gather g);
+/* Returns when the batch is there. */
+int  gnn_there_put (struct gnn_there *t, const struct gnn_there_maker *m, struct gnn_batch *b);
+void gnn_there_fini(struct gnn_there *t, const struct gnn_there_maker *m);
 
 GNN_END_DECLS
 

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/trace.h"
-#include "train/batch.h"
+#include "train/carrier.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
 #include "train/state.h"
@@ -27,11 +27,11 @@ struct run {
 	struct gnn_net       *net;
 	struct gnn_optim     *optim;
 	struct gnn_evaluator *evaluator;
-	struct gnn_batches   *batches;
+	struct gnn_carrier   *carrier;
 	struct gnn_train_state state;
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
-	struct gnn_there     there;
+	struct gnn_table     table;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
 };
@@ -55,7 +55,7 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
 		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
 		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
-	GNN_TRY(gnn_there_init(&r->there, o->backend, r->source, o->gather_auto, o->gather));
+	GNN_TRY(gnn_table_init(&r->table, o->backend, r->source, o->gather, o->sample));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
 		.graph = r->source->identity};
@@ -74,16 +74,16 @@ static uint32_t workers_of(uint32_t threads)
 static int start_batches(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
-
-	return gnn_batches_start(&r->batches, &(struct gnn_batches_opts){.source = r->source,
-		.net = r->net, .backend = o->backend,
-		.collect = r->there.gather == GNN_GATHER_STAGED, .batch_size = o->batch_size,
-		.first_step = r->state.step, .last_step = r->steps,
-		.workers = o->pipeline ? workers_of(o->threads) : 0,
+	const struct gnn_batches_opts batches = {.source = r->source, .net = r->net,
+		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
+		.last_step = r->steps, .workers = o->pipeline ? workers_of(o->threads) : 0,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
 			.sampling = o->sampling, .dependency = o->dependency,
 			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed},
-		.threads = o->threads});
+		.threads = o->threads};
+
+	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
+		.table = &r->table, .pipeline = o->pipeline, .threads = o->threads});
 }
 
 static int save(struct run *r)
@@ -104,41 +104,40 @@ out:
 	return rc;
 }
 
-static int refuse_loss(const struct run *r, const struct gnn_batch *b, double loss)
+static int refuse_loss(const struct run *r, const struct gnn_there *b, double loss)
 {
 	char seeds[96] = "";
 	size_t used = 0;
 
-	for (uint64_t i = 0; i < b->seed_count && i < 4 && used < sizeof(seeds); i++)
+	for (uint64_t i = 0; i < b->seed_count && i < GNN_THERE_SEEDS && used < sizeof(seeds); i++)
 		used += (size_t)snprintf(seeds + used, sizeof(seeds) - used, "%s%llu",
-			i > 0 ? ", " : "", (unsigned long long)b->sample.id[i]);
+			i > 0 ? ", " : "", (unsigned long long)b->seed[i]);
 	return gnn_err(GNN_EDATA, "epoch %llu, batch %llu: the loss is %g; its vertices are %s%s. "
 		"Features that are not finite, or a --lr too large? The last checkpoint is kept",
 		(unsigned long long)(b->step / r->steps_an_epoch + 1),
 		(unsigned long long)(b->step % r->steps_an_epoch + 1), loss, seeds,
-		b->seed_count > 4 ? " ..." : "");
+		b->seed_count > GNN_THERE_SEEDS ? " ..." : "");
 }
 
 /* Forward, loss, backward and one step of the optimiser on a batch that is there. */
-static int step(struct run *r, const struct gnn_batch *b)
+static int step(struct run *r, const struct gnn_there *t)
 {
 	struct gnn_backend *backend = r->o->backend;
 	struct gnn_epoch_report *e = &r->state.current;
-	const struct gnn_there *t = &r->there;
 	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
-		.rows = b->seed_count, .width = r->source->classes};
+		.rows = t->seed_count, .width = r->source->classes};
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	double change = 0.0;
 	float *y;
 	int rc;
 
-	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, b->step, &y));
+	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, t->step, &y));
 	loss.y = y;
 	GNN_TRY(backend->ops->grad->loss(backend, &loss));
 	if (!isfinite(loss.loss))
-		GNN_TRY(refuse_loss(r, b, loss.loss));
-	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, b->step, t->dy));
-	GNN_TRY(gnn_optim_step(r->optim, b->step, r->steps, &change));
+		GNN_TRY(refuse_loss(r, t, loss.loss));
+	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, t->step, t->dy));
+	GNN_TRY(gnn_optim_step(r->optim, t->step, r->steps, &change));
 	gnn_trace_end(span, "compute");
 	e->loss_sum += loss.loss;
 	e->counted += loss.counted;
@@ -148,22 +147,18 @@ out:
 	return rc;
 }
 
-static int learn(struct run *r, const struct gnn_batch *b)
+static int learn(struct run *r, const struct gnn_there *t)
 {
-	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
-	const uint64_t copied = r->there.copied_bytes;
 	struct gnn_epoch_report *e = &r->state.current;
 	int rc;
 
-	GNN_TRY(gnn_there_put(&r->there, b));
-	gnn_trace_end(span, "transfer");
-	e->transfer_s += gnn_clock_s_since(start);
-	e->h2d_bytes += r->there.copied_bytes - copied;
-	GNN_TRY(step(r, b));
-	e->input_vertices += b->sample.id_count;
-	e->sample_s += b->sample_s;
-	e->collect_s += b->collect_s;
-	r->state.step = b->step + 1;
+	GNN_TRY(step(r, t));
+	e->input_vertices += t->sample.id_count;
+	e->sample_s += t->sample_s;
+	e->collect_s += t->collect_s;
+	e->transfer_s += t->transfer_s;
+	e->h2d_bytes += t->copied_bytes;
+	r->state.step = t->step + 1;
 out:
 	return rc;
 }
@@ -311,7 +306,7 @@ static void begin_progress(struct run *r, uint64_t step)
 
 static int run_steps(struct run *r)
 {
-	struct gnn_batch *b = NULL;
+	struct gnn_there *t = NULL;
 	int rc;
 
 	GNN_TRY(start_batches(r));
@@ -319,10 +314,10 @@ static int run_steps(struct run *r)
 	GNN_TRY(end_epoch_if_due(r)); /* stopped while it was evaluated */
 	while (!r->state.finished) {
 		begin_progress(r, r->state.step);
-		GNN_TRY(gnn_batches_next(r->batches, &b));
+		GNN_TRY(gnn_carrier_next(r->carrier, &t));
 		GNN_ASSERT(rc == GNN_OK);
-		rc = learn(r, b);
-		gnn_batches_put(r->batches, b);
+		rc = learn(r, t);
+		gnn_carrier_put(r->carrier, t);
 		if (rc < 0)
 			goto out;
 		gnn_progress_add(r->progress, 1, 0);
@@ -335,8 +330,8 @@ static int run_steps(struct run *r)
 out:
 	gnn_progress_end(r->progress);
 	r->progress = NULL;
-	gnn_batches_stop(r->batches);
-	r->batches = NULL;
+	gnn_carrier_stop(r->carrier);
+	r->carrier = NULL;
 	return rc;
 }
 
@@ -363,11 +358,11 @@ out:
 
 static void close_run(struct run *r)
 {
-	gnn_batches_stop(r->batches);
+	gnn_carrier_stop(r->carrier);
 	gnn_evaluator_destroy(r->evaluator);
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
-	gnn_there_fini(&r->there);
+	gnn_table_fini(&r->table);
 	gnn_source_close(r->source);
 	gnn_state_fini(&r->state);
 }
@@ -379,7 +374,8 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 	report->epoch_count = r->state.epoch_count;
 	report->best = r->state.best_epoch;
 	report->stopped_early = r->state.stopped_early;
-	report->gather = r->there.gather;
+	report->gather = r->table.gather;
+	report->samples = r->table.samples;
 	r->state.epoch = NULL;
 }
 

@@ -27,7 +27,7 @@ struct CudaTwin : ::testing::Test {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2, 0};
+		const struct gnn_backend_opts o = {2, 0, nullptr};
 
 		if (gnn_backend_create(&cuda, "cuda", &o) == GNN_EUNAVAIL)
 			GTEST_SKIP() << gnn_err_text();

@@ -19,7 +19,7 @@ uint64_t blocks_held()
 
 TEST(OpBackend, NamesAreFoundOrRefused)
 {
-	const struct gnn_backend_opts opts = {2, 0};
+	const struct gnn_backend_opts opts = {2, 0, nullptr};
 	struct gnn_backend *b = nullptr;
 
 	ASSERT_EQ(gnn_backend_create(&b, "auto", &opts), GNN_OK);
@@ -91,7 +91,7 @@ TEST(OpBackend, EmptyFillsAndCopiesAreLegal)
 // A refused allocation is reported, leaks nothing, and the next call succeeds.
 TEST(OpBackend, RefusedMemoryIsReported)
 {
-	const struct gnn_backend_opts opts = {2, 0};
+	const struct gnn_backend_opts opts = {2, 0, nullptr};
 	const uint64_t before = blocks_held();
 	const Floats w = random_floats(20 * 30, 1), x = random_floats(300 * 30, 2);
 	Floats y(300 * 20);

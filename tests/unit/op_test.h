@@ -15,7 +15,7 @@
 struct Backend {
 	explicit Backend(uint32_t threads)
 	{
-		const struct gnn_backend_opts opts = {threads, 0};
+		const struct gnn_backend_opts opts = {threads, 0, nullptr};
 		EXPECT_EQ(gnn_backend_create(&b, "cpu", &opts), GNN_OK) << gnn_err_text();
 	}
 	~Backend()

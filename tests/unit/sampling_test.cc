@@ -82,7 +82,7 @@ struct SamplingTest : StoreFixture {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2, 0};
+		const struct gnn_backend_opts o = {2, 0, nullptr};
 		std::mt19937_64 random(3);
 
 		StoreFixture::SetUp();
