@@ -70,7 +70,7 @@ step_train() { # whoever samples and gathers: the same model
 	mkdir -p $dir
 	$build/gnnrun generate sbm $dir/g.h5 --vertices 60000 --communities 8 --feat-dim 48 \
 		>"$out/generate.log"
-	for arch in gcn sage gin gat; do
+	for arch in ${TRAIN_ARCHS:-gcn sage gin gat}; do
 		local first=
 		for o in step-cpu "step-cpu --pipeline off" step-gpu-sample step-gpu-gather \
 			"step-gpu-gather --gather zero-copy" step-gpu \
