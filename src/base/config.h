@@ -49,6 +49,7 @@ enum gnn_opt_schedule { GNN_OPT_SCHEDULE_CONSTANT, GNN_OPT_SCHEDULE_LINEAR,
 enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU,
 	GNN_OPT_STEP_GPU_SAMPLE, GNN_OPT_STEP_GPU_GATHER, GNN_OPT_STEP_GPU };
 enum gnn_opt_gather { GNN_OPT_GATHER_AUTO, GNN_OPT_GATHER_STAGED, GNN_OPT_GATHER_ZERO_COPY };
+enum gnn_opt_bottom { GNN_OPT_BOTTOM_SAMPLED, GNN_OPT_BOTTOM_PRECOMPUTED };
 enum gnn_opt_baseline { GNN_OPT_BASELINE_GATHER, GNN_OPT_BASELINE_VERTEX_WISE };
 enum gnn_opt_metric { GNN_OPT_METRIC_AUTO, GNN_OPT_ACCURACY, GNN_OPT_ROCAUC, GNN_OPT_F1 };
 
@@ -127,7 +128,8 @@ struct gnn_config {
 	int         arch;          /* enum gnn_arch */
 	uint64_t    layers, hidden, batch_size, epochs, eval_every, patience, dependency;
 	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
-	int         sampler, optimizer, schedule, orchestration, gather, pipeline;
+	int         sampler, optimizer, schedule, orchestration, gather, bottom,
+		pipeline;
 	double      lr, momentum, dropout, clip;
 	const char *checkpoint;    /* NULL: OUT.ckpt */
 

@@ -144,6 +144,12 @@ static const struct gnn_choice orchestration_choices[] = {
 	{"step-gpu", GNN_OPT_STEP_GPU, "the GPU samples and gathers"},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice bottom_choices[] = {
+	{"sampled", GNN_OPT_BOTTOM_SAMPLED, "features of in-edges drawn for each step"},
+	{"precomputed", GNN_OPT_BOTTOM_PRECOMPUTED, "all in-edges of every vertex, once, into a "
+		"file beside the store; gcn, sage, gin"},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice gather_choices[] = {
 	{"auto", GNN_OPT_GATHER_AUTO, "the whole table on the GPU where half of its memory holds "
 		"it; else zero-copy from rows of 2 KiB on, else staged"},
@@ -341,6 +347,8 @@ static const struct gnn_option options[] = {
 		.help = "End after so many epochs without a better validation figure"},
 	{ROW("orchestration", CHOICE, RUN, TRAIN), FIELD(orchestration), .preset = "auto",
 		.choices = orchestration_choices, .help = "Who samples, gathers and trains"},
+	{ROW("bottom", CHOICE, RUN, TRAIN), FIELD(bottom), .preset = "sampled",
+		.choices = bottom_choices, .help = "What the first layer aggregates"},
 	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",
 		.choices = gather_choices, .help = "How rows of features reach a GPU"},
 	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",

@@ -31,7 +31,7 @@ struct job {
 /* What a checkpoint must agree with. */
 static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
 	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
-	"schedule", "clip", "eval-every", "metric", "seed"};
+	"schedule", "clip", "eval-every", "metric", "bottom", "seed"};
 
 /* "OUT.safetensors" to "OUT.last.safetensors". */
 static int name_files(struct job *j, const struct gnn_config *c)
@@ -214,6 +214,10 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 		j->o.gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
 			"and the backend is %s", j->o.backend->ops->name);
+	if (j->o.precomputed && (told == GNN_WISH_ZERO_COPY || j->o.gather == GNN_WISH_DEVICE))
+		return gnn_err(GNN_ECONFIG, "--bottom precomputed: the CPU gathers aggregates and "
+			"stages them; --gather zero-copy, step-gpu-gather and step-gpu read "
+			"features");
 	if (told == GNN_WISH_AUTO)
 		return GNN_OK;
 	if ((j->o.gather == GNN_WISH_STAGED) != (told == GNN_WISH_STAGED) &&
@@ -256,12 +260,14 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.patience = c->patience;
 	j->o.metric = (enum gnn_metric)c->metric;
 	j->o.pipeline = c->pipeline == GNN_OPT_ON;
+	j->o.precomputed = c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED;
 	j->o.seed = c->seed;
 out:
 	return rc;
 }
 
-static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e)
+static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e,
+	uint64_t row_bytes)
 {
 	gnn_json_open_object(j, NULL);
 	gnn_json_u64(j, "epoch", e->epoch);
@@ -278,6 +284,7 @@ static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e)
 	gnn_json_real(j, "gpu_idle_s", 0);
 	gnn_json_u64(j, "h2d_bytes", e->h2d_bytes);
 	gnn_json_u64(j, "input_vertices", e->input_vertices);
+	gnn_json_u64(j, "gathered_bytes", e->input_vertices * row_bytes);
 	gnn_json_u64(j, "max_staleness", 0);
 	gnn_json_real(j, "max_weight_change", e->max_weight_change);
 	gnn_json_shut(j);
@@ -296,6 +303,10 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "orchestration",
 		gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
+	gnn_json_text(j, "bottom", job->o.precomputed ? "precomputed" : "sampled");
+	gnn_json_bool(j, "bottom_made", r->bottom_made);
+	gnn_json_real(j, "bottom_s", r->bottom_s);
+	gnn_json_u64(j, "bottom_read_bytes", r->bottom_read_bytes);
 	gnn_json_text(j, "metric", r->metric);
 	gnn_json_real(j, "wall_s", r->wall_s);
 	gnn_json_u64(j, "weights", r->weights);
@@ -303,7 +314,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_bool(j, "stopped_early", r->stopped_early);
 	gnn_json_open_array(j, "epochs");
 	for (uint64_t i = 0; i < r->epoch_count; i++)
-		print_epoch(j, &r->epoch[i]);
+		print_epoch(j, &r->epoch[i], r->row_bytes);
 	gnn_json_shut(j);
 	gnn_json_real(j, "valid", r->epoch[r->best].valid);
 	gnn_json_real(j, "test", r->epoch[r->best].test);

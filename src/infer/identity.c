@@ -72,7 +72,8 @@ int gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o)
 
 	gnn_manifest_fact(m, "program", GNN_VERSION);
 	GNN_TRY(hash_store(m, o->store));
-	GNN_TRY(hash_model(m, o->model_path));
+	if (o->model_path != NULL)
+		GNN_TRY(hash_model(m, o->model_path));
 	gnn_manifest_fact(m, "--backend", o->backend->ops->name);
 	gnn_manifest_fact(m, "--save-layers", o->save_layers ? "on" : "off");
 	for (uint32_t i = 0; i < o->fact_count; i++)

@@ -209,8 +209,9 @@ static int open_run(struct gnn_run *r)
 	GNN_TRY(find_folder(r));
 	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
 		return GNN_SKIPPED;
-	GNN_TRY(gnn_score_create(&r->score, o->store,
-		gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
+	if (!o->raw)
+		GNN_TRY(gnn_score_create(&r->score, o->store,
+			gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
 	GNN_TRY(gnn_result_create(&r->result, o, id));
 	GNN_TRY(gnn_run_plan(r));
 	GNN_TRY(open_sampling(r));

@@ -36,7 +36,7 @@ struct gnn_infer_opts {
 	struct gnn_model    *model;
 	struct gnn_backend  *backend;
 	const char          *out_path;
-	const char          *model_path;  /* of the weights */
+	const char          *model_path;  /* of the weights; NULL: there are none */
 	const struct gnn_option_fact *fact; /* (fact_count) */
 	uint32_t             fact_count;
 	bool                 resume;
@@ -56,6 +56,7 @@ struct gnn_infer_opts {
 	bool                 verify_reads;
 	bool                 predict;     /* also /prediction */
 	bool                 save_layers; /* also /layer/<l>, hidden layers from 1 */
+	bool                 raw;         /* rows in the store's order, not scored: for training */
 	enum gnn_metric      metric;
 	enum gnn_dio_engine  engine;
 	const char          *provenance;

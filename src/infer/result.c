@@ -96,7 +96,8 @@ int gnn_result_create(struct gnn_result **out, const struct gnn_infer_opts *o, c
 		count, attr, GNN_COUNT_OF(attr)));
 	if (o->provenance != NULL)
 		GNN_TRY(gnn_container_set_provenance(r->container, o->provenance));
-	GNN_TRY(gnn_import_order_create(&r->order, o, row_bytes_max(r)));
+	if (!o->raw)
+		GNN_TRY(gnn_import_order_create(&r->order, o, row_bytes_max(r)));
 	r->predict = o->predict;
 	r->layer = UINT32_MAX;
 	*out = r;

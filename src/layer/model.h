@@ -12,6 +12,7 @@
 #define GNN_LAYER_MODEL_H
 
 #include "layer/conv.h"
+#include "layer/settings.h"
 
 struct gnn_model;
 
@@ -26,6 +27,8 @@ struct gnn_model_opts {
 GNN_BEGIN_DECLS
 
 int  gnn_model_load   (struct gnn_model **out, const struct gnn_model_opts *o);
+/* One layer without weights: what the first layer of a gcn, sage (mean) or gin aggregates. */
+int  gnn_model_bare   (struct gnn_model **out, enum gnn_arch arch, uint32_t dim);
 void gnn_model_destroy(struct gnn_model *m); /* NULL is fine */
 uint32_t               gnn_model_layers(const struct gnn_model *m);
 const struct gnn_conv *gnn_model_conv  (const struct gnn_model *m, uint32_t layer);

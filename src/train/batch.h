@@ -22,7 +22,7 @@ struct gnn_batch {
 	uint64_t          seed_count;
 	const gnn_vid    *seed;
 	struct gnn_sample sample;  /* unless bare */
-	float            *x;       /* (id_count, dim), where rows are collected */
+	float            *x;       /* (parts id_count, dim), where rows are collected */
 	int64_t          *label;   /* (seed_count), or NULL: */
 	uint8_t          *labels;  /* (seed_count, classes) */
 	double            sample_s, collect_s;

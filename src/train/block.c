@@ -31,6 +31,15 @@ out:
 	return rc;
 }
 
+void gnn_block_bare(struct gnn_block *b, uint64_t count)
+{
+	b->dst_count = b->src_count = count;
+	b->entry_count = 0;
+	b->first = b->back_first = NULL;
+	b->src = NULL;
+	b->weight = NULL;
+}
+
 int gnn_block_turn(struct gnn_block *b, struct gnn_backend *backend)
 {
 	const uint64_t entries = b->entry_count;

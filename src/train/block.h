@@ -23,7 +23,7 @@ enum { GNN_BLOCKS_MAX = 64 };
 
 struct gnn_block {
 	uint64_t  dst_count, src_count, entry_count;
-	uint64_t *first;      /* (dst_count + 1) */
+	uint64_t *first;      /* (dst_count + 1); NULL: bare */
 	uint32_t *src;        /* (entry_count) row */
 	float    *weight;     /* (entry_count), unless NONE */
 	uint64_t *back_first; /* (src_count + 1), NULL until turned */
@@ -38,6 +38,8 @@ GNN_BEGIN_DECLS
 /* Room for so many in the backend's memory; sets the counts, `first`, `src`, `weight`. */
 int  gnn_block_size(struct gnn_block *b, struct gnn_backend *backend, uint64_t dst_count,
 	uint64_t entry_count, bool weighted);
+/* A block without entries: `count` rows that come aggregated, one for each destination. */
+void gnn_block_bare(struct gnn_block *b, uint64_t count);
 /* Groups the entries by source, destinations ascending. */
 int  gnn_block_turn(struct gnn_block *b, struct gnn_backend *backend);
 void gnn_block_fini(struct gnn_block *b);
@@ -47,5 +49,10 @@ int  gnn_block_whole(struct gnn_block *b, const struct gnn_lists *l,
 	const struct gnn_edge_rule *rule, uint32_t threads);
 
 GNN_END_DECLS
+
+static inline bool gnn_block_is_bare(const struct gnn_block *b)
+{
+	return b->first == NULL;
+}
 
 #endif

@@ -4,6 +4,15 @@
 #include "op/grad.h"
 #include "train/fetch.h"
 
+/* Rows of one kind: in memory, or in a file that `fetch` reads. */
+struct table {
+	const void             *rows;  /* or NULL */
+	enum gnn_dtype          dtype; /* of them */
+	struct gnn_fetch      **fetch;
+	struct gnn_container   *container;
+	const struct gnn_array *array;
+};
+
 int gnn_collect_init(struct gnn_collect *c, const struct gnn_train_source *s,
 	struct gnn_backend *device, uint32_t threads)
 {
@@ -20,6 +29,7 @@ out:
 void gnn_collect_fini(struct gnn_collect *c)
 {
 	gnn_fetch_close(c->fetch);
+	gnn_fetch_close(c->bottom);
 	gnn_backend_destroy(c->cpu);
 	*c = (struct gnn_collect){0};
 }
@@ -47,21 +57,54 @@ out:
 	return rc < 0 ? rc : GNN_OK;
 }
 
+/* Rows of a table in memory or, where that is NULL, of an array, whose file is opened once. */
+static int gather(struct gnn_collect *c, const struct table *t, const gnn_vid *id,
+	uint64_t count, float *to)
+{
+	int rc = GNN_OK;
+
+	if (t->rows != NULL)
+		return c->cpu->ops->grad->gather(c->cpu, &(struct gnn_gather_args){
+			.table = t->rows, .dtype = t->dtype, .width = c->source->dim, .id = id,
+			.rows = count, .to = to});
+	if (*t->fetch == NULL)
+		GNN_TRY(gnn_fetch_open(t->fetch, t->container, t->array));
+	GNN_TRY(gnn_fetch_rows(*t->fetch, id, count, to));
+out:
+	return rc;
+}
+
+/* What part `i` of the rows is gathered from. */
+static struct table table_of(struct gnn_collect *c, uint32_t i)
+{
+	const struct gnn_train_source *s = c->source;
+	const struct gnn_bottom *b = s->bottom;
+
+	if (b == NULL)
+		return (struct table){s->table, s->dtype, &c->fetch,
+			s->store->container, s->store->features};
+	if (i == 0)
+		return (struct table){b->table, GNN_F32, &c->bottom, b->container,
+			b->array};
+	return (struct table){
+		b->table == NULL ? NULL : b->table + b->array->rows * s->dim, GNN_F32, &c->fetch,
+		s->store->container, s->store->features};
+}
+
 int gnn_collect_rows(struct gnn_collect *c, const gnn_vid *id, uint64_t count,
 	struct gnn_collect_room *to, float **x)
 {
-	const struct gnn_train_source *s = c->source;
+	const uint64_t floats = count * c->source->dim;
+	const uint32_t parts = gnn_source_parts(c->source);
 	int rc;
 
-	GNN_TRY(take_rows(c, to, count * s->dim));
+	GNN_TRY(take_rows(c, to, parts * floats));
 	*x = to->room.data;
-	if (s->table == NULL) {
-		if (c->fetch == NULL)
-			GNN_TRY(gnn_fetch_open(&c->fetch, s->store));
-		return gnn_fetch_rows(c->fetch, id, count, *x);
+	for (uint32_t i = 0; i < parts; i++) {
+		const struct table table = table_of(c, i);
+
+		GNN_TRY(gather(c, &table, id, count, *x + i * floats));
 	}
-	GNN_TRY(c->cpu->ops->grad->gather(c->cpu, &(struct gnn_gather_args){.table = s->table,
-		.dtype = s->dtype, .width = s->dim, .id = id, .rows = count, .to = *x}));
 out:
 	return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * train/collect.h - rows of features for a list of vertices, gathered by the CPU as floats.
+ * train/collect.h - rows for a list of vertices, gathered by the CPU as floats.
  *
  * Flow     ids -> [collect] -> rows in host memory, pinned for a device
  * Owns     a CPU backend, what reads rows from the store
@@ -7,7 +7,8 @@
  * Thread   one caller
  * Fails    GNN_EIO reading; GNN_EOS memory
  *
- * Rows come from the table in memory, or from the store where it does not fit there.
+ * Rows of features; over a bottom (train/bottom.h) rows of aggregates, and where the layer takes
+ * them features behind all of those. They come from the table in memory, or from the files.
  */
 #ifndef GNN_TRAIN_COLLECT_H
 #define GNN_TRAIN_COLLECT_H
@@ -21,7 +22,8 @@ struct gnn_collect {
 	const struct gnn_train_source *source;
 	struct gnn_backend *cpu;    /* that samples too */
 	struct gnn_backend *device; /* that copies from the rows */
-	struct gnn_fetch   *fetch;
+	struct gnn_fetch   *fetch;  /* of features that are not in memory */
+	struct gnn_fetch   *bottom; /* of aggregates that are not */
 };
 
 struct gnn_collect_room {
@@ -34,7 +36,7 @@ GNN_BEGIN_DECLS
 /* Zeroed `c`; on failure fini it all the same. */
 int  gnn_collect_init(struct gnn_collect *c, const struct gnn_train_source *s,
 	struct gnn_backend *device, uint32_t threads);
-/* *x: (count, dim) in the room. */
+/* *x: (gnn_source_parts x count, dim) in the room. */
 int  gnn_collect_rows(struct gnn_collect *c, const gnn_vid *id, uint64_t count,
 	struct gnn_collect_room *to, float **x);
 void gnn_collect_free(struct gnn_collect *c, struct gnn_collect_room *room);

@@ -5,7 +5,8 @@
  *   SAGE  y = A x W^T + b + x_dst W_own^T
  *   GIN   y = relu(norm(A x W^T + b)) W2^T + b2
  *
- * A x W^T is A (x W^T) or (A x) W^T: MID keeps x W^T or A x for the gradient of W.
+ * A x W^T is A (x W^T) or (A x) W^T: MID keeps x W^T or A x for the gradient of W. Over a bare
+ * block A x comes as the layer's rows, and x_dst beside it.
  */
 #include "train/net_parts.h"
 
@@ -20,8 +21,29 @@ bool gnn_conv_sum_transforms(const struct gnn_net *n, uint32_t layer, const stru
 	/* The bottom layer has no gradient of its input: one product and one sum less. */
 	const uint64_t products = layer == 0 ? 2 : 3, sums = layer == 0 ? 1 : 2;
 
+	if (gnn_block_is_bare(b))
+		return false;
 	return 2 * b->entry_count * out + products * b->src_count * product <
 		sums * b->entry_count * in + products * b->dst_count * product;
+}
+
+/* A x of the layer's rows, as MID keeps it or as it came. */
+static const float *aggregate_of(const struct gnn_pass_layer *p)
+{
+	return gnn_block_is_bare(p->b) ? p->x : p->n->buffer[p->layer][GNN_SLOT_MID].data;
+}
+
+static int aggregate_rows(const struct gnn_pass_layer *p)
+{
+	float *mid;
+	int rc = GNN_OK;
+
+	if (gnn_block_is_bare(p->b))
+		return GNN_OK;
+	GNN_TRY(gnn_net_take(p->n, p->layer, GNN_SLOT_MID, p->b->dst_count * p->dim_in, &mid));
+	GNN_TRY(gnn_net_aggregate(p, p->x, mid, p->dim_in, false));
+out:
+	return rc;
 }
 
 /* y = A x W^T + b, (dst, dim_out). */
@@ -35,10 +57,8 @@ static int linear_forward(const struct gnn_pass_layer *p, float *y)
 	int rc;
 
 	if (!gnn_conv_sum_transforms(p->n, p->layer, p->b)) {
-		GNN_TRY(gnn_net_take(p->n, p->layer, GNN_SLOT_MID, p->b->dst_count * p->dim_in,
-			&mid));
-		GNN_TRY(gnn_net_aggregate(p, p->x, mid, p->dim_in, false));
-		a.x = mid;
+		GNN_TRY(aggregate_rows(p));
+		a.x = aggregate_of(p);
 		a.y = y;
 		a.bias = bias;
 		a.rows = p->b->dst_count;
@@ -70,7 +90,7 @@ static int linear_backward(const struct gnn_pass_layer *p, const float *dy, floa
 	int rc;
 
 	if (!gnn_conv_sum_transforms(p->n, p->layer, p->b)) {
-		a.x = p->n->buffer[p->layer][GNN_SLOT_MID].data;
+		a.x = aggregate_of(p);
 		if (dx != NULL)
 			GNN_TRY(gnn_net_take(p->n, p->layer, GNN_SLOT_DMID,
 				p->b->dst_count * p->dim_in, &dmid));
@@ -97,14 +117,14 @@ out:
 static int own_forward(const struct gnn_pass_layer *p, float *y)
 {
 	return p->n->backend->ops->grad->linear(p->n->backend, &(struct gnn_linear_args){
-		.x = p->x, .w = gnn_net_at(p->n, p->layer, GNN_PARAM_W_OWN), .y = y,
+		.x = p->own, .w = gnn_net_at(p->n, p->layer, GNN_PARAM_W_OWN), .y = y,
 		.rows = p->b->dst_count, .dim_in = p->dim_in, .dim_out = p->dim_out, .add = true});
 }
 
 static int own_backward(const struct gnn_pass_layer *p, const float *dy, float *dx)
 {
 	return p->n->backend->ops->grad->linear_back(p->n->backend,
-		&(struct gnn_linear_back_args){.dy = dy, .x = p->x,
+		&(struct gnn_linear_back_args){.dy = dy, .x = p->own,
 		.w = gnn_net_at(p->n, p->layer, GNN_PARAM_W_OWN),
 		.dw = gnn_net_grad(p->n, p->layer, GNN_PARAM_W_OWN), .dx = dx, .add = true,
 		.rows = p->b->dst_count, .dim_in = p->dim_in, .dim_out = p->dim_out});

@@ -22,6 +22,7 @@ struct gnn_evaluator {
 	struct gnn_evaluator_opts o;
 	const char              *name;
 	struct gnn_block         block;
+	struct gnn_block         bottom; /* of the first layer over aggregates: bare */
 	float                   *x;     /* (V, dim) */
 	bool                     owns_x;
 	char                     model[PATH_BYTES], result[PATH_BYTES];
@@ -36,8 +37,8 @@ static int widen(struct gnn_evaluator *e)
 	void *block;
 	int rc = GNN_OK;
 
-	e->x = s->table;
-	if (s->dtype == GNN_F32)
+	e->x = s->bottom != NULL ? s->bottom->table : s->table;
+	if (s->bottom != NULL || s->dtype == GNN_F32)
 		return GNN_OK;
 	GNN_TRY(gnn_mem_pages(&block, vertices * s->dim * sizeof(float), GNN_MEM_STATE));
 	e->x = block;
@@ -77,7 +78,8 @@ int gnn_evaluator_create(struct gnn_evaluator **out, const struct gnn_evaluator_
 	e->o = *o;
 	GNN_TRY(name_files(e));
 	e->o.folder = NULL;
-	if (o->source->table != NULL && o->backend->ops->unified) {
+	gnn_block_bare(&e->bottom, o->source->store->vertices);
+	if (gnn_source_in_memory(o->source) && o->backend->ops->unified) {
 		GNN_TRY(gnn_block_whole(&e->block, o->source->lists, &rule, o->threads));
 		GNN_TRY(widen(e));
 	}
@@ -101,7 +103,8 @@ static int run_in_memory(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 		goto out;
 	e->name = gnn_score_name(score);
 	for (uint32_t l = 0; l < gnn_net_shape_of(e->o.net)->layers; l++) {
-		const struct gnn_layer_input in = {.block = &e->block, .x = y};
+		const bool bare = l == 0 && s->bottom != NULL;
+		const struct gnn_layer_input in = {.block = bare ? &e->bottom : &e->block, .x = y};
 
 		GNN_TRY(gnn_net_layer(e->o.net, l, &in, &y));
 	}

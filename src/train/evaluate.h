@@ -2,7 +2,7 @@
  * train/evaluate.h - how good a net is on every split, exactly, over the whole graph.
  *
  * Flow     net, source -> [evaluate] -> a figure for each split
- * Owns     in memory, the whole graph as a block and features as floats
+ * Owns     in memory, the whole graph as a block and, but over a bottom, features as floats
  * Lends    nothing
  * Thread   one caller
  * Fails    GNN_EOS memory; GNN_ECONFIG a metric that the labels do not allow; as the inference

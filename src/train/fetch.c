@@ -35,35 +35,35 @@ struct gnn_fetch {
 	struct range    range[DEPTH];
 };
 
-static uint64_t row_bytes_of(const struct gnn_store *s)
+static uint64_t row_bytes_of(const struct gnn_array *a)
 {
-	return s->features->cols * gnn_dtype_bytes(s->features->dtype);
+	return a->cols * gnn_dtype_bytes(a->dtype);
 }
 
-static uint64_t range_bytes_of(const struct gnn_store *s)
+static uint64_t range_bytes_of(const struct gnn_array *a)
 {
 	return gnn_max_u64(RANGE_BYTES,
-		gnn_align_up(row_bytes_of(s), GNN_PAGE_BYTES) + GNN_PAGE_BYTES);
+		gnn_align_up(row_bytes_of(a), GNN_PAGE_BYTES) + GNN_PAGE_BYTES);
 }
 
-uint64_t gnn_fetch_bytes(const struct gnn_store *s)
+uint64_t gnn_fetch_bytes(const struct gnn_array *a)
 {
-	return DEPTH * range_bytes_of(s);
+	return DEPTH * range_bytes_of(a);
 }
 
-int gnn_fetch_open(struct gnn_fetch **out, const struct gnn_store *s)
+int gnn_fetch_open(struct gnn_fetch **out, struct gnn_container *c, const struct gnn_array *a)
 {
 	struct gnn_fetch *f = NULL;
 	int rc;
 
 	*out = NULL;
 	GNN_NEW(f, GNN_MEM_IO);
-	f->array = s->features;
-	f->row_bytes = row_bytes_of(s);
-	f->range_bytes = range_bytes_of(s);
+	f->array = a;
+	f->row_bytes = row_bytes_of(a);
+	f->range_bytes = range_bytes_of(a);
 	GNN_TRY(gnn_dio_open(&f->dio, &(struct gnn_dio_opts){
-		.path = gnn_container_path(s->container), .mode = GNN_DIO_READ,
-		.engine = gnn_container_options(s->container)->engine, .depth = DEPTH}));
+		.path = gnn_container_path(c), .mode = GNN_DIO_READ,
+		.engine = gnn_container_options(c)->engine, .depth = DEPTH}));
 	for (int i = 0; i < DEPTH; i++)
 		GNN_TRY(gnn_mem_pages(&f->range[i].pages, f->range_bytes, GNN_MEM_IO));
 	*out = f;

@@ -1,7 +1,7 @@
 /*
- * train/fetch.h - rows of the features by id, straight from the store, for tables past the memory.
+ * train/fetch.h - rows of a matrix by id, straight from its file, for tables past the memory.
  *
- * Flow     store -> [fetch] -> batch
+ * Flow     store, file of the bottom -> [fetch] -> batch
  * Owns     an open file, `depth` buffers
  * Lends    nothing
  * Thread   one caller
@@ -13,17 +13,17 @@
 #ifndef GNN_TRAIN_FETCH_H
 #define GNN_TRAIN_FETCH_H
 
-#include "io/store.h"
+#include "io/container.h"
 
 struct gnn_fetch;
 
 GNN_BEGIN_DECLS
 
-int  gnn_fetch_open (struct gnn_fetch **out, const struct gnn_store *s);
-/* Rows of distinct ids, widened, into `to` (count, features). */
+int  gnn_fetch_open (struct gnn_fetch **out, struct gnn_container *c, const struct gnn_array *a);
+/* Rows of distinct ids, widened, into `to` (count, columns). */
 int  gnn_fetch_rows (struct gnn_fetch *f, const gnn_vid *id, uint64_t count, float *to);
 uint64_t gnn_fetch_read_bytes(const struct gnn_fetch *f);
-uint64_t gnn_fetch_bytes(const struct gnn_store *s); /* memory that open takes */
+uint64_t gnn_fetch_bytes(const struct gnn_array *a); /* memory that open takes */
 void gnn_fetch_close(struct gnn_fetch *f); /* NULL is fine */
 
 GNN_END_DECLS

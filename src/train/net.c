@@ -184,6 +184,11 @@ struct gnn_edge_rule gnn_net_rule(enum gnn_arch arch)
 	return rules[arch];
 }
 
+uint32_t gnn_net_parts(enum gnn_arch arch)
+{
+	return arch == GNN_ARCH_SAGE ? 2 : 1;
+}
+
 bool gnn_net_turns(const struct gnn_net *n, uint32_t layer, const struct gnn_block *b)
 {
 	return layer > 0 || n->shape.arch == GNN_ARCH_GAT ||
@@ -201,26 +206,54 @@ static struct gnn_pass_layer pass_of(struct gnn_net *n, uint32_t layer,
 	const struct gnn_layer_input *in)
 {
 	return (struct gnn_pass_layer){.n = n, .layer = layer, .b = in->block, .id = in->id,
-		.x = in->x, .step = in->step, .training = in->training,
+		.step = in->step, .training = in->training,
 		.dim_in = gnn_shape_in(&n->shape, layer),
 		.dim_out = gnn_shape_out(&n->shape, layer)};
+}
+
+/* Tables of rows that come into a layer, one behind the other. */
+static uint32_t parts_of(const struct gnn_net *n, const struct gnn_layer_input *in)
+{
+	return gnn_block_is_bare(in->block) ? gnn_net_parts(n->shape.arch) : 1;
+}
+
+/* Points the pass at its rows: `x`, and own rows in the same or in the table behind it. */
+static void set_rows(struct gnn_pass_layer *p, const struct gnn_layer_input *in, const float *x)
+{
+	p->x = x;
+	p->own = parts_of(p->n, in) == 1 ? x : x + in->block->src_count * p->dim_in;
+}
+
+/* The rows behind dropout, each table by draws of its own. */
+static int drop_rows(struct gnn_pass_layer *p, const struct gnn_layer_input *in)
+{
+	const uint64_t floats = in->block->src_count * p->dim_in;
+	const uint32_t parts = parts_of(p->n, in);
+	float *x;
+	int rc;
+
+	GNN_TRY(gnn_net_take(p->n, p->layer, GNN_SLOT_X, parts * floats, &x));
+	for (uint32_t i = 0; i < parts; i++)
+		GNN_TRY(p->n->backend->ops->grad->dropout(p->n->backend,
+			&(struct gnn_dropout_args){.from = in->x + i * floats, .to = x + i * floats,
+			.id = in->id, .rows = in->block->src_count, .width = p->dim_in,
+			.drop = gnn_net_drop(p, i)}));
+	set_rows(p, in, x);
+out:
+	return rc;
 }
 
 int gnn_net_layer(struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in, float **y)
 {
 	const struct gnn_grad_ops *grad = n->backend->ops->grad;
 	struct gnn_pass_layer p = pass_of(n, layer, in);
-	const struct gnn_drop drop = gnn_net_drop(&p, 0);
-	float *x;
 	int rc;
 
-	if (drop.below > 0) {
-		GNN_TRY(gnn_net_take(n, layer, GNN_SLOT_X, in->block->src_count * p.dim_in, &x));
-		GNN_TRY(grad->dropout(n->backend, &(struct gnn_dropout_args){.from = in->x,
-			.to = x, .id = in->id, .rows = in->block->src_count, .width = p.dim_in,
-			.drop = drop}));
-		p.x = x;
-	}
+	GNN_ASSERT(!gnn_block_is_bare(in->block) ||
+		(layer == 0 && n->shape.arch != GNN_ARCH_GAT));
+	set_rows(&p, in, in->x);
+	if (gnn_net_drop(&p, 0).below > 0)
+		GNN_TRY(drop_rows(&p, in));
 	GNN_TRY(gnn_net_take(n, layer, GNN_SLOT_Y, in->block->dst_count * p.dim_out, y));
 	if (n->shape.arch == GNN_ARCH_GAT)
 		GNN_TRY(gnn_conv_gat_forward(&p, *y));
@@ -264,8 +297,7 @@ static int back_layer(struct gnn_net *n, uint32_t layer, const struct gnn_layer_
 	const struct gnn_drop drop = gnn_net_drop(&p, 0);
 	int rc;
 
-	if (drop.below > 0)
-		p.x = n->buffer[layer][GNN_SLOT_X].data;
+	set_rows(&p, in, drop.below > 0 ? n->buffer[layer][GNN_SLOT_X].data : in->x);
 	GNN_TRY(grad->activate_back(n->backend, &(struct gnn_activate_args){
 		.act = activation_of(n, layer), .y = n->buffer[layer][GNN_SLOT_Y].data, .dy = dy,
 		.count = in->block->dst_count * p.dim_out}));

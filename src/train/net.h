@@ -9,7 +9,8 @@
  *
  * A layer is dropout (training only), convolution, and, but for the last, an activation. Where
  * weights and aggregation may change places, the cheaper order is taken, told from the sizes of
- * the block alone. The input of the net has no gradient.
+ * the block alone. The input of the net has no gradient. Over a bare bottom block (gcn, sage, gin)
+ * the rows come aggregated, and for sage the own rows stand behind all of them.
  */
 #ifndef GNN_TRAIN_NET_H
 #define GNN_TRAIN_NET_H
@@ -29,7 +30,7 @@ struct gnn_net_opts {
 struct gnn_layer_input {
 	const struct gnn_block *block; /* in backend memory; turned round for backward */
 	const uint64_t *id;            /* (src_count) names rows to dropout */
-	const float    *x;             /* (src_count, columns in) */
+	const float    *x;             /* (src_count, columns in); bare: gnn_net_parts of them */
 	uint64_t        step;
 	bool            training;
 };
@@ -48,6 +49,8 @@ float *gnn_net_gradient(struct gnn_net *n); /* (learned), backend memory */
 
 /* What the sampler must do for an architecture. */
 struct gnn_edge_rule gnn_net_rule(enum gnn_arch arch);
+/* Tables of rows that a bare bottom block takes: aggregates, and own rows where they are apart. */
+uint32_t gnn_net_parts(enum gnn_arch arch);
 /* Whether backward of a layer takes its block turned round. */
 bool gnn_net_turns(const struct gnn_net *n, uint32_t layer, const struct gnn_block *b);
 

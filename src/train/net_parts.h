@@ -55,7 +55,8 @@ struct gnn_pass_layer {
 	uint32_t        layer;
 	const struct gnn_block *b;
 	const uint64_t *id;
-	const float    *x;        /* behind dropout */
+	const float    *x;        /* behind dropout; bare: aggregates */
+	const float    *own;      /* rows of the destinations, behind dropout */
 	uint64_t        step;
 	bool            training;
 	uint32_t        dim_in, dim_out;
@@ -67,7 +68,7 @@ int gnn_net_take(struct gnn_net *n, uint32_t layer, enum gnn_slot slot, uint64_t
 	float **out);
 float *gnn_net_at  (struct gnn_net *n, uint32_t layer, enum gnn_param_role role);
 float *gnn_net_grad(struct gnn_net *n, uint32_t layer, enum gnn_param_role role);
-/* The stream of dropout: `part` 0 the inputs, 1 attention. */
+/* The stream of dropout: `part` 0 the inputs, 1 attention, or own rows beside aggregates. */
 struct gnn_drop gnn_net_drop(const struct gnn_pass_layer *p, uint32_t part);
 /* y = A x over the block, or with `back` y = A^T x; `width` columns. */
 int gnn_net_aggregate(const struct gnn_pass_layer *p, const float *x, float *y, uint32_t width,

@@ -36,6 +36,7 @@ struct gnn_train_opts {
 	bool                  pipeline;
 	enum gnn_gather_wish  gather;     /* of a device, as is who samples */
 	enum gnn_sample_wish  sample;
+	bool                  precomputed; /* aggregates of the bottom layer */
 	uint64_t              seed;
 };
 
@@ -62,6 +63,10 @@ struct gnn_train_report {
 	bool        stopped_early;
 	enum gnn_gather gather; /* done */
 	bool        samples;    /* the device did */
+	uint64_t    row_bytes;  /* gathered for one vertex */
+	bool        bottom_made; /* precomputed, in this run */
+	double      bottom_s;
+	uint64_t    bottom_read_bytes;
 };
 
 #endif

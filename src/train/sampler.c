@@ -171,6 +171,7 @@ out:
 int gnn_sampler_draw(struct gnn_sampler *s, const gnn_vid *seeds, uint64_t count, uint64_t step,
 	struct gnn_sample *to)
 {
+	const uint32_t hops = s->o.layers - (s->o.bare ? 1 : 0);
 	struct gnn_err_state kept;
 	int rc;
 
@@ -179,8 +180,10 @@ int gnn_sampler_draw(struct gnn_sampler *s, const gnn_vid *seeds, uint64_t count
 	to->layers = s->o.layers;
 	to->id_count = 0;
 	GNN_TRY(enter_seeds(s, seeds, count, to));
-	for (uint32_t hop = 0; hop < s->o.layers; hop++)
+	for (uint32_t hop = 0; hop < hops; hop++)
 		GNN_TRY(draw_hop(s, hop, step, to));
+	if (s->o.bare)
+		gnn_block_bare(&to->block[0], to->id_count);
 out:
 	gnn_err_save(&kept, rc);
 	rc = s->ops->forget(s->o.backend, s->table, to->id, to->id_count);

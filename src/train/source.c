@@ -16,7 +16,7 @@ static int load(void **to, const struct gnn_store *s, const struct gnn_array *a)
 	return rc < 0 ? rc : gnn_array_load(s->container, a, 0, a->bytes, *to);
 }
 
-static int check_store(const struct gnn_store *s)
+int gnn_source_check(const struct gnn_store *s)
 {
 	const char *path = gnn_container_path(s->container);
 
@@ -120,41 +120,83 @@ out:
 	return rc;
 }
 
-/* The table, and its copy as floats where an evaluation has to widen it: half of what is free. */
-static bool fits_memory(const struct gnn_train_source *s)
+/* The table, and its copy as floats where an evaluation has to widen it; or that of the bottom. */
+static uint64_t table_bytes(const struct gnn_train_source *s)
 {
 	const struct gnn_array *a = s->store->features;
-	const uint64_t wide = a->dtype == GNN_F32 ? 0 : a->rows * a->cols * sizeof(float);
+
+	if (s->bottom != NULL)
+		return gnn_bottom_table_bytes(s->bottom);
+	return a->bytes + (a->dtype == GNN_F32 ? 0 : a->rows * a->cols * sizeof(float));
+}
+
+/* In half of what is free. */
+static bool fits_memory(const struct gnn_train_source *s)
+{
 	struct gnn_mem_stats mem;
 
 	gnn_mem_stats(&mem);
-	return mem.limit_bytes == 0 || a->bytes + wide <=
+	return mem.limit_bytes == 0 || table_bytes(s) <=
 		(mem.limit_bytes - gnn_min_u64(mem.limit_bytes, mem.held_bytes)) / 2;
 }
 
-int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store)
+static int load_rows(struct gnn_train_source *s)
+{
+	const struct gnn_store *st = s->store;
+
+	if (!fits_memory(s)) {
+		gnn_log(GNN_LOG_INFO, "train", "%.1f MiB of %s: rows are read for each batch, "
+			"unverified", (double)table_bytes(s) / 0x1p20, s->bottom == NULL ?
+			"features stay in the store" : "aggregates and own rows stay on the disk");
+		return GNN_OK;
+	}
+	return s->bottom != NULL ? gnn_bottom_load(s->bottom, st) :
+		load(&s->table, st, st->features);
+}
+
+bool gnn_source_in_memory(const struct gnn_train_source *s)
+{
+	return s->bottom != NULL ? s->bottom->table != NULL : s->table != NULL;
+}
+
+uint32_t gnn_source_parts(const struct gnn_train_source *s)
+{
+	return s->bottom != NULL ? s->bottom->parts : 1;
+}
+
+uint64_t gnn_source_row_bytes(const struct gnn_train_source *s)
+{
+	const uint64_t wide = s->dim * sizeof(float);
+	const uint64_t stored = s->dim * gnn_dtype_bytes(s->dtype);
+
+	if (s->bottom == NULL)
+		return stored;
+	return wide + (s->bottom->parts - 1) * (s->bottom->table != NULL ? wide : stored);
+}
+
+int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
+	struct gnn_bottom *bottom)
 {
 	struct gnn_train_source *s = NULL;
 	int rc;
 
 	*out = NULL;
-	GNN_TRY(check_store(store));
+	GNN_TRY(gnn_source_check(store));
 	GNN_NEW(s, GNN_MEM_MISC);
+	s->bottom = bottom;
+	bottom = NULL;
 	s->store = store;
 	s->dtype = store->features->dtype;
 	s->dim = (uint32_t)store->features->cols;
 	GNN_TRY(load_labels(s));
 	GNN_TRY(load_train(s));
 	GNN_TRY(gnn_lists_load(&s->lists, store));
-	if (fits_memory(s))
-		GNN_TRY(load(&s->table, store, store->features));
-	else
-		gnn_log(GNN_LOG_INFO, "train", "%.1f MiB of features stay in the store: rows are "
-			"read for each batch, unverified", (double)store->features->bytes / 0x1p20);
+	GNN_TRY(load_rows(s));
 	GNN_TRY(identify(s));
 	*out = s;
 	s = NULL;
 out:
+	gnn_bottom_close(bottom);
 	gnn_source_close(s);
 	return rc;
 }
@@ -163,6 +205,7 @@ void gnn_source_close(struct gnn_train_source *s)
 {
 	if (s == NULL)
 		return;
+	gnn_bottom_close(s->bottom);
 	gnn_lists_free(s->lists);
 	gnn_mem_free(s->table);
 	gnn_mem_free(s->label);

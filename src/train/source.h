@@ -2,7 +2,7 @@
  * train/source.h - what training reads of a store: in-lists, features, labels, the split.
  *
  * Flow     store -> [source] -> batch, evaluate
- * Owns     in-lists, the feature table, labels, training rows
+ * Owns     in-lists, the feature table or the aggregates in its place, labels, training rows
  * Lends    all of it, until close
  * Thread   constant once open
  * Fails    GNN_ECONFIG nothing to train on: no features, labels, training rows, or one class;
@@ -14,12 +14,14 @@
 #ifndef GNN_TRAIN_SOURCE_H
 #define GNN_TRAIN_SOURCE_H
 
+#include "train/bottom.h"
 #include "train/lists.h"
 
 struct gnn_train_source {
 	struct gnn_store *store;     /* borrowed */
 	struct gnn_lists *lists;
-	void             *table;     /* (V, dim) features as stored; NULL: past the memory */
+	void             *table;     /* (V, dim) features as stored; NULL: past the memory, or */
+	struct gnn_bottom *bottom;   /* what the bottom layer takes instead; NULL: features */
 	enum gnn_dtype    dtype;
 	uint32_t          dim;
 	uint32_t          classes;   /* columns of the scores */
@@ -32,7 +34,17 @@ struct gnn_train_source {
 
 GNN_BEGIN_DECLS
 
-int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s);
+/* Whether there is something to train on, as far as the names in the store say. */
+int  gnn_source_check(const struct gnn_store *s);
+/* Takes `bottom`, which may be NULL, also when it fails. */
+int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s,
+	struct gnn_bottom *bottom);
+/* Whether all rows that batches take are in memory. */
+bool gnn_source_in_memory(const struct gnn_train_source *s);
+/* Tables of rows that are gathered for a batch, each of its vertices: 1, or as the bottom says. */
+uint32_t gnn_source_parts(const struct gnn_train_source *s);
+/* Bytes of the rows that are gathered for one vertex. */
+uint64_t gnn_source_row_bytes(const struct gnn_train_source *s);
 void gnn_source_close(struct gnn_train_source *s); /* NULL is fine */
 
 GNN_END_DECLS

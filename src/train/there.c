@@ -128,7 +128,8 @@ static int put_rows(struct put *p)
 {
 	const struct gnn_table *table = p->m->table;
 	const struct gnn_train_source *s = table->source;
-	const uint64_t rows = p->t->sample.id_count, bytes = rows * s->dim * sizeof(float);
+	const uint64_t rows = p->t->sample.id_count;
+	const uint64_t bytes = gnn_source_parts(s) * rows * s->dim * sizeof(float);
 	struct gnn_backend *b = p->m->backend;
 	float *from = p->batch->x;
 	void *x;

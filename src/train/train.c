@@ -36,6 +36,29 @@ struct run {
 	uint64_t epoch_start_ns, checkpoint_ns;
 };
 
+static int open_source(struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+	struct gnn_bottom *bottom = NULL;
+	int rc;
+
+	GNN_TRY(gnn_source_check(o->store));
+	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
+		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
+			"this version does not; import it without weights",
+			gnn_container_path(o->store->container));
+	if (o->precomputed) /* while the memory is free */
+		GNN_TRY(gnn_bottom_open(&bottom, &(struct gnn_bottom_opts){.store = o->store,
+			.backend = o->backend, .arch = o->shape.arch, .threads = o->threads,
+			.scratch = o->scratch}));
+	GNN_TRY(gnn_source_open(&r->source, o->store, bottom));
+	if (o->precomputed && o->dropout > 0)
+		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
+			"aggregates%s", r->source->bottom->parts > 1 ? " and on own rows" : "");
+out:
+	return rc;
+}
+
 static int open_run(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
@@ -43,11 +66,7 @@ static int open_run(struct run *r)
 		.dropout = o->dropout, .seed = o->seed};
 	int rc;
 
-	GNN_TRY(gnn_source_open(&r->source, o->store));
-	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
-		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
-			"this version does not; import it without weights",
-			gnn_container_path(o->store->container));
+	GNN_TRY(open_source(r));
 	net.shape.dim_in = r->source->dim;
 	net.shape.channels[net.shape.layers - 1] = r->source->classes;
 	GNN_TRY(gnn_net_create(&r->net, &net));
@@ -79,7 +98,8 @@ static int start_batches(struct run *r)
 		.last_step = r->steps, .workers = o->pipeline ? workers_of(o->threads) : 0,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
 			.sampling = o->sampling, .dependency = o->dependency,
-			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed},
+			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
+			.bare = r->source->bottom != NULL},
 		.threads = o->threads};
 
 	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
@@ -188,6 +208,7 @@ static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 	gnn_json_real(line, "compute_s", e->compute_s);
 	gnn_json_real(line, "eval_s", e->eval_s);
 	gnn_json_u64(line, "input_vertices", e->input_vertices);
+	gnn_json_u64(line, "gathered_bytes", e->input_vertices * gnn_source_row_bytes(r->source));
 	gnn_json_u64(line, "h2d_bytes", e->h2d_bytes);
 	gnn_metrics_end(line);
 }
@@ -376,6 +397,12 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 	report->stopped_early = r->state.stopped_early;
 	report->gather = r->table.gather;
 	report->samples = r->table.samples;
+	report->row_bytes = gnn_source_row_bytes(r->source);
+	if (r->source->bottom != NULL) {
+		report->bottom_made = r->source->bottom->made;
+		report->bottom_s = r->source->bottom->made_s;
+		report->bottom_read_bytes = r->source->bottom->read_bytes;
+	}
 	r->state.epoch = NULL;
 }
 

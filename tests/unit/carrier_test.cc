@@ -72,8 +72,23 @@ struct Source {
 		s.train = train.data();
 		s.train_count = train.size();
 	}
+	/* Aggregates, here any numbers, take the place of features, which stand behind them. */
+	void precompute()
+	{
+		for (size_t i = 0; i < table.size(); i++)
+			both.push_back(-(float)i);
+		both.insert(both.end(), table.begin(), table.end());
+		aggregates.rows = graph.lists.vertices;
+		bottom.array = &aggregates;
+		bottom.parts = 2;
+		bottom.table = both.data();
+		s.table = nullptr;
+		s.bottom = &bottom;
+	}
 	Graph graph{500, 30};
-	std::vector<float> table;
+	std::vector<float> table, both;
+	gnn_array aggregates{};
+	gnn_bottom bottom{};
 	std::vector<int64_t> label;
 	std::vector<gnn_vid> train;
 	gnn_array features{};
@@ -99,8 +114,9 @@ gnn_net *make_net(gnn_backend *b)
 
 /* What one batch holds, as values. */
 struct Values {
-	explicit Values(const gnn_there &t)
-		: id(t.sample.id, t.sample.id + t.sample.id_count), x(t.x, t.x + id.size() * DIM),
+	Values(const gnn_there &t, uint64_t parts)
+		: id(t.sample.id, t.sample.id + t.sample.id_count),
+		  x(t.x, t.x + id.size() * DIM * parts),
 		  label(t.label, t.label + t.seed_count)
 	{
 		for (uint32_t l = 0; l < t.sample.layers; l++) {
@@ -153,6 +169,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_ta
 	o.batches.sampler.dependency = 1;
 	o.batches.sampler.layers = 2;
 	o.batches.sampler.fanout = fanout;
+	o.batches.sampler.bare = source.s.bottom != nullptr;
 	o.table = &table;
 	o.pipeline = how.pipeline;
 	o.threads = 1;
@@ -160,7 +177,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_ta
 	while (to.size() < how.steps && gnn_carrier_next(carrier, &t) == GNN_OK) {
 		EXPECT_EQ(t->step, to.size());
 		EXPECT_EQ(t->seed[0], t->sample.id[0]);
-		to.emplace_back(*t);
+		to.emplace_back(*t, gnn_source_parts(&source.s));
 		gnn_carrier_put(carrier, t);
 	}
 	if (how.steps > STEPS) {
@@ -203,6 +220,36 @@ TEST(Carrier, BatchesAreThoseOfTheHost)
 						: gather == GNN_WISH_ZERO_COPY || bytes == 0
 						? GNN_GATHER_ZERO_COPY : GNN_GATHER_RESIDENT);
 				}
+	gnn_backend_destroy(cpu);
+}
+
+/* Rows of both tables come, whoever samples; nobody but the CPU gathers. */
+TEST(Carrier, AggregatesInThePlaceOfFeatures)
+{
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	gnn_table done;
+
+	source.precompute();
+	room = 1 << 30;
+	const std::vector<Values> want = carry(cpu, source, {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false,
+		STEPS + 1}, &done);
+
+	ASSERT_EQ(want.size(), STEPS);
+	for (const Values &v : want)
+		for (uint64_t i = 0; i < v.id.size(); i++) {
+			ASSERT_EQ(v.x[i * DIM + 1], -(float)(v.id[i] * DIM + 1));
+			ASSERT_EQ(v.x[(v.id.size() + i) * DIM], (float)(v.id[i] * DIM));
+		}
+	for (gnn_gather_wish gather : {GNN_WISH_AUTO, GNN_WISH_STAGED})
+		for (gnn_sample_wish sample : {GNN_SAMPLE_HOST, GNN_SAMPLE_DEVICE})
+			for (bool pipeline : {false, true}) {
+				const auto got = carry(device.backend, source, {gather, sample,
+					pipeline, STEPS + 1}, &done);
+				ASSERT_EQ(got, want) << gather << sample << pipeline;
+				ASSERT_EQ(done.gather, GNN_GATHER_STAGED);
+			}
 	gnn_backend_destroy(cpu);
 }
 

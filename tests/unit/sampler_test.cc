@@ -19,7 +19,8 @@ constexpr gnn_edge_rule GIN = {false, true, GNN_WEIGH_SUM};
 struct Drawn {
 	Drawn(const Graph &g, const gnn_edge_rule &rule, std::vector<uint64_t> fanout,
 		uint64_t step = 3, uint32_t threads = 2,
-		gnn_sampling sampling = GNN_SAMPLE_UNIFORM, uint64_t dependency = 1)
+		gnn_sampling sampling = GNN_SAMPLE_UNIFORM, uint64_t dependency = 1,
+		bool bare = false)
 	{
 		gnn_sampler *s = nullptr;
 		gnn_sampler_opts o{};
@@ -31,6 +32,7 @@ struct Drawn {
 		o.dependency = dependency;
 		o.layers = (uint32_t)fanout.size();
 		o.fanout = fanout.data();
+		o.bare = bare;
 		o.seed = 11;
 		o.backend = backend = cpu_backend(threads);
 		EXPECT_EQ(gnn_sampler_create(&s, &o), 0);
@@ -124,6 +126,30 @@ TEST(Sampler, RowsAreDistinctAndNested)
 	EXPECT_EQ(d.sample.block[2].dst_count, 120u);
 	for (uint32_t l = 0; l < 2; l++)
 		EXPECT_EQ(d.sample.block[l].dst_count, d.sample.block[l + 1].src_count);
+}
+
+/* One hop less: the same ids and blocks as without the last layer, and a block of their count. */
+TEST(Sampler, BareBottomHasNoHop)
+{
+	Graph g(600, 20);
+	Drawn bare(g, GCN, {3, 5, 2}, 3, 2, GNN_SAMPLE_UNIFORM, 1, true), two(g, GCN, {3, 5});
+	const gnn_block &bottom = bare.sample.block[0];
+
+	ASSERT_EQ(bare.sample.id_count, two.sample.id_count);
+	EXPECT_EQ(memcmp(bare.sample.id, two.sample.id, two.sample.id_count * sizeof(gnn_vid)), 0);
+	EXPECT_EQ(bare.sample.layers, 3u);
+	EXPECT_TRUE(gnn_block_is_bare(&bottom));
+	EXPECT_EQ(bottom.dst_count, two.sample.id_count);
+	EXPECT_EQ(bottom.src_count, two.sample.id_count);
+	for (uint32_t l = 0; l < 2; l++) {
+		const gnn_block &a = bare.sample.block[l + 1], &b = two.sample.block[l];
+
+		ASSERT_EQ(a.entry_count, b.entry_count);
+		EXPECT_EQ(memcmp(a.src, b.src, b.entry_count * sizeof(*b.src)), 0);
+	}
+	Drawn none(g, GCN, {4}, 3, 2, GNN_SAMPLE_UNIFORM, 1, true);
+	EXPECT_EQ(none.sample.id_count, 120u);
+	EXPECT_TRUE(gnn_block_is_bare(&none.sample.block[0]));
 }
 
 TEST(Sampler, FactorsAreThoseOfTheRule)

@@ -20,7 +20,8 @@ struct Shape {
 
 class Net {
 public:
-	Net(const Shape &setup, const Graph &graph, uint32_t threads)
+	/* bare: the bottom block is without entries, its rows are the aggregates of the other's. */
+	Net(const Shape &setup, const Graph &graph, uint32_t threads, bool bare = false)
 		: setup_(setup), graph_(graph)
 	{
 		backend_ = cpu_backend(threads);
@@ -55,6 +56,8 @@ public:
 			for (uint32_t j = 0; j < setup.dim_in; j++)
 				x_.push_back((float)gnn_rng_unit(
 					gnn_rng_u64(3, sample_.id[i], j)) - 0.3f);
+		if (bare)
+			aggregate();
 		for (gnn_vid v : seeds) {
 			label_.push_back(v % 7 == 6 ? -1 : (int64_t)(v % setup.classes));
 			for (uint32_t j = 0; j < setup.classes; j++)
@@ -97,6 +100,25 @@ public:
 	const gnn_sample &sample() const { return sample_; }
 
 private:
+	/* Rows of the bottom layer aggregated, own rows behind them; its block is bare. */
+	void aggregate()
+	{
+		const gnn_block &b = sample_.block[0];
+		const uint64_t dim = setup_.dim_in, rows = b.dst_count;
+		std::vector<float> to(rows * dim * gnn_net_parts(setup_.arch), 0.0f);
+
+		for (uint64_t i = 0; i < rows; i++)
+			for (uint64_t e = b.first[i]; e < b.first[i + 1]; e++)
+				for (uint64_t j = 0; j < dim; j++)
+					to[i * dim + j] += b.weight[e] * x_[b.src[e] * dim + j];
+		if (gnn_net_parts(setup_.arch) == 2)
+			std::copy(x_.begin(), x_.begin() + (int64_t)(rows * dim),
+				to.begin() + (int64_t)(rows * dim));
+		x_ = to;
+		sample_.id_count = rows;
+		gnn_block_bare(&sample_.block[0], rows);
+	}
+
 	Shape setup_;
 	const Graph &graph_;
 	gnn_backend *backend_ = nullptr;
@@ -108,11 +130,36 @@ private:
 	std::vector<uint8_t> labels_;
 };
 
-/* For each tensor: the slope of the loss along its gradient is the gradient's own length. */
-void check_slopes(const Shape &setup)
+/* Over a bare block: the ordinary gradient within rounding. */
+void check_bare(const Shape &setup)
 {
 	Graph graph(120, 9);
-	Net net(setup, graph, 1);
+	Net whole(setup, graph, 1), bare(setup, graph, 1, true);
+	const std::vector<float> a = whole.gradient(), b = bare.gradient();
+	std::vector<float> dy;
+	double most = 0;
+
+	EXPECT_FALSE(gnn_net_turns(bare.net(), 0, &bare.sample().block[0]));
+	EXPECT_NEAR(whole.loss(&dy), bare.loss(&dy), 1e-6);
+	for (float g : a)
+		most = std::max(most, (double)std::fabs(g));
+	for (size_t k = 0; k < a.size(); k++)
+		ASSERT_NEAR(a[k], b[k], 2e-5 * most) << k;
+}
+
+TEST(TrainNet, BareBottom)
+{
+	for (gnn_arch arch : {GNN_ARCH_GCN, GNN_ARCH_SAGE, GNN_ARCH_GIN}) {
+		check_bare({arch, 40, 5, 4, 1, 0.0, false});
+		check_bare({arch, 6, 48, 4, 1, 0.0, true});
+	}
+}
+
+/* For each tensor: the slope of the loss along its gradient is the gradient's own length. */
+void check_slopes(const Shape &setup, bool bare = false)
+{
+	Graph graph(120, 9);
+	Net net(setup, graph, 1, bare);
 	const gnn_params *p = gnn_net_params(net.net());
 	float *w = gnn_net_weights(net.net());
 	const std::vector<float> g = net.gradient(), kept(w, w + p->floats);
@@ -151,6 +198,9 @@ TEST(TrainNet, SageWidens) { check_slopes({GNN_ARCH_SAGE, 6, 48, 4, 1, 0.3, fals
 TEST(TrainNet, SageManyLabels) { check_slopes({GNN_ARCH_SAGE, 11, 8, 5, 1, 0.0, true}); }
 TEST(TrainNet, Gin) { check_slopes({GNN_ARCH_GIN, 9, 16, 4, 1, 0.0, false}); }
 TEST(TrainNet, GinDropout) { check_slopes({GNN_ARCH_GIN, 33, 6, 4, 1, 0.3, true}); }
+TEST(TrainNet, BareGcn) { check_slopes({GNN_ARCH_GCN, 6, 48, 4, 1, 0.4, false}, true); }
+TEST(TrainNet, BareSage) { check_slopes({GNN_ARCH_SAGE, 11, 8, 5, 1, 0.3, true}, true); }
+TEST(TrainNet, BareGin) { check_slopes({GNN_ARCH_GIN, 33, 6, 4, 1, 0.3, true}, true); }
 TEST(TrainNet, GatOneHead) { check_slopes({GNN_ARCH_GAT, 9, 12, 4, 1, 0.0, false}); }
 TEST(TrainNet, GatHeads) { check_slopes({GNN_ARCH_GAT, 9, 5, 4, 3, 0.0, false}); }
 TEST(TrainNet, GatDropout) { check_slopes({GNN_ARCH_GAT, 9, 5, 4, 3, 0.4, false}); }

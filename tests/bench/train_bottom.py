@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Epochs of gnnrun train over a precomputed bottom layer beside a sampled one, in turns.
+
+usage: train_bottom.py GNNRUN STORE.h5 [OPTION OF TRAIN ...]
+
+Each turn runs one epoch and EPOCHS + 1; what the second takes more is the epochs' own: wall time as
+the program reports it, processor time of the process. Median and range over the turns.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+EPOCHS, TURNS = int(os.environ.get('EPOCHS', 4)), int(os.environ.get('TURNS', 3))
+
+
+def train(program, store, folder, epochs, options):
+    """Report of a training and its processor seconds."""
+    before = os.times()
+    text = subprocess.run(
+        [program, 'train', store, '--out', os.path.join(folder, 'm.safetensors'), '--epochs',
+         str(epochs), '--eval-every', '1000000', '--json', '--log', 'warn', *options],
+        check=True, capture_output=True, text=True).stdout
+    after = os.times()
+    return json.loads(text), (after.children_user + after.children_system -
+                              before.children_user - before.children_system)
+
+
+def measure(program, store, folder, options):
+    few, few_s = train(program, store, folder, 1, options)
+    many, many_s = train(program, store, folder, EPOCHS + 1, options)
+    rest = many['epochs'][1:]
+    return {'wall_s': statistics.median(e['wall_s'] - e['eval_s'] for e in rest),
+            'cpu_s': (many_s - few_s) / EPOCHS,
+            'gathered': rest[0]['gathered_bytes'], 'vertices': rest[0]['input_vertices'],
+            'once_s': few['bottom_s'], 'once_read': few['bottom_read_bytes']}
+
+
+def show(name, turns):
+    def spread(key, unit):
+        values = [t[key] for t in turns]
+        return f'{statistics.median(values):.3g} {unit} [{min(values):.3g} .. {max(values):.3g}]'
+    print(f'{name:12} epoch {spread("wall_s", "s")}, processor {spread("cpu_s", "s")}, '
+          f'{turns[0]["vertices"]} rows, {turns[0]["gathered"] / 2**20:.1f} MiB gathered'
+          f'; once {turns[0]["once_s"]:.2f} s, {turns[0]["once_read"] / 2**20:.1f} MiB read')
+
+
+def main():
+    program, store, *options = sys.argv[1:]
+    turns = {'sampled': [], 'precomputed': []}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(TURNS):
+            for name, list_ in turns.items():
+                list_.append(measure(program, store, folder, ['--bottom', name, *options]))
+    for name, list_ in turns.items():
+        show(name, list_)
+    for key in ('wall_s', 'cpu_s', 'gathered'):
+        a, b = (statistics.median(t[key] for t in list_) for list_ in turns.values())
+        print(f'{key}: {a / b:.2f} times less')
+
+
+if __name__ == '__main__':
+    main()
