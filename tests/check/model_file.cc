@@ -58,7 +58,8 @@ Layer join_layers(const std::vector<Layer> &layers)
 static int load(gnn_model **m, const char *path, const std::vector<const char *> &set,
 	gnn_message_order order)
 {
-	const gnn_model_opts o = {path, set.data(), static_cast<uint32_t>(set.size()), order};
+	const gnn_model_opts o = {path, set.data(), static_cast<uint32_t>(set.size()), order,
+		false};
 
 	return gnn_model_load(m, &o);
 }
