@@ -395,6 +395,27 @@ class Infer(unittest.TestCase):
             run_fails(self, 71, f'{least}M', 'infer', self.path('g.h5'), *options,
                       '--host-memory', f'{least - 1}M')
 
+    def test_the_smallest_budget_of_each_plan_and_policy(self):
+        x = np.random.default_rng(8).normal(size=(self.V, 33)).astype(np.float32)
+        self.store(x)
+        plans = [('--plan', 'partitioned')] + [
+            ('--plan', 'tiered', '--evict', policy)
+            for policy in ('belady', 'pending', 'lru', 'fifo', 'random')]
+        for i, arch in enumerate(LAYER):
+            Model(arch, (33, 20, 48), 4).write(self.path('m.safetensors'))
+            first, _ = self.infer()
+            options = ('--model', self.path('m.safetensors'), '--out', self.path('e.h5'))
+            for plan in (plans[0], plans[1], plans[2 + i % 4]):
+                with self.subTest(arch=arch, plan=plan):
+                    said = run_fails(self, 71, '--host-memory', 'infer', self.path('g.h5'),
+                                     *options, *plan, '--host-memory', '1M')
+                    least = int(re.search(r'--host-memory (\d+)M would', said).group(1))
+                    again, report = self.infer(*plan, '--host-memory', f'{least}M')
+                    self.assertEqual(first.tobytes(), again.tobytes())
+                    self.assertEqual(report['layers'][0]['plan'], plan[1])
+                    run_fails(self, 71, f'{least}M', 'infer', self.path('g.h5'), *options,
+                              *plan, '--host-memory', f'{least - 1}M')
+
     def test_message_order_is_within_rounding(self):
         x = np.random.default_rng(3).normal(size=(self.V, 24)).astype(np.float32)
         self.store(x)

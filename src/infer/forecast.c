@@ -332,6 +332,14 @@ static double touched_pages(double rows, double pages)
 	return pages <= 0.0 ? 0.0 : pages * (1.0 - exp(-rows / pages));
 }
 
+/* How often a page is read whose rows are used in one of the epochs that share a stream. */
+static double readings(const struct sample *s, const struct gnn_control_opts *whole)
+{
+	double epochs = (double)gnn_ceil_div(s->epochs + 1, whole->streams_max);
+
+	return epochs * (1.0 - pow(1.0 - 1.0 / epochs, whole->page_records));
+}
+
 static int run_machine(struct gnn_forecast *f, const struct sample *s, struct gnn_control *c,
 	const struct gnn_control_opts *whole, double page_records, double page_bytes)
 {
@@ -364,7 +372,7 @@ static int run_machine(struct gnn_forecast *f, const struct sample *s, struct gn
 	else /* pages of the sample are whole records large */
 		pages *= page_records / (whole->page_records * scale);
 	f->written_bytes = pages * page_bytes;
-	f->read_bytes = known ? f->written_bytes : read * page_bytes;
+	f->read_bytes = known ? f->written_bytes * readings(s, whole) : read * page_bytes;
 out:
 	close_groups(&g);
 	gnn_tier_program_fini(&program);

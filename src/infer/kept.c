@@ -50,6 +50,13 @@ uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
 		block_count(o) * o->block_rows * width_of(o) * sizeof(float);
 }
 
+uint64_t gnn_kept_reader_bytes(const struct gnn_kept_opts *o)
+{
+	struct gnn_runs_opts runs = runs_opts(o, NULL);
+
+	return o->kind == GNN_ROWS_RUNS ? gnn_runs_reader_bytes(&runs, 0) : 0;
+}
+
 uint64_t gnn_kept_scratch_bytes(const struct gnn_kept_opts *o)
 {
 	struct gnn_runs_opts runs = runs_opts(o, NULL);

@@ -85,6 +85,7 @@ void gnn_kept_leave (struct gnn_kept *k); /* memory freed, files left; NULL is f
 
 uint64_t gnn_kept_memory_bytes (const struct gnn_kept_opts *o); /* in backend memory */
 uint64_t gnn_kept_buffer_bytes (const struct gnn_kept_opts *o); /* in host memory beside it */
+uint64_t gnn_kept_reader_bytes (const struct gnn_kept_opts *o); /* RUNS: beside the ranges lent */
 uint64_t gnn_kept_scratch_bytes(const struct gnn_kept_opts *o);
 
 GNN_END_DECLS

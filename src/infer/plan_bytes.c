@@ -209,11 +209,12 @@ static uint64_t dense_bytes(const struct gnn_plan *p, uint32_t l, const struct g
 
 static uint64_t publish_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
+	struct gnn_kept_opts out = gnn_plan_output(p, p->layer_count - 1, o);
 	uint64_t width = widest_of(p, o);
 
 	if (p->kind == GNN_PLAN_RESIDENT)
 		return 0;
-	return SLACK_BYTES + (p->kind == GNN_PLAN_TIERED ? p->arena_bytes : 0) +
+	return SLACK_BYTES + gnn_kept_reader_bytes(&out) +
 		2 * GNN_ARRAY_WRITER_BYTES + p->finish_rows * sizeof(int64_t) +
 		3 * (p->finish_rows * width * sizeof(float) + 2 * GNN_PAGE_BYTES);
 }

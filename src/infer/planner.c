@@ -222,6 +222,8 @@ static bool fit(struct gnn_plan *p, const struct gnn_infer_opts *o, const struct
 
 int gnn_planner_check(const struct gnn_infer_opts *o)
 {
+	struct gnn_degrees unknown = {.vertices = o->store->vertices, .hub_count =
+		o->store->edges / GNN_HUB_DEGREE};
 	struct gnn_infer_opts smallest = *o;
 	struct gnn_plan p = {.layer_count = gnn_model_layers(o->model)};
 	int rc = gnn_model_fits(o->model, o->store);
@@ -230,8 +232,10 @@ int gnn_planner_check(const struct gnn_infer_opts *o)
 		return rc;
 	smallest.shards = 0;
 	gnn_plan_budgets(&p, o, NULL);
-	p.kind = GNN_PLAN_PARTITIONED;
-	fit_level(&p, &smallest, NULL, LEVELS);
+	p.kind = o->plan == GNN_PLAN_TIERED ? GNN_PLAN_TIERED : GNN_PLAN_PARTITIONED;
+	if (p.kind == GNN_PLAN_TIERED && smallest.hot_store == 0)
+		smallest.hot_store = GNN_STORE_MIN;
+	fit_level(&p, &smallest, p.kind == GNN_PLAN_TIERED ? &unknown : NULL, LEVELS);
 	return gnn_plan_fits(&p) ? GNN_OK : gnn_plan_refuse(&p, o);
 }
 

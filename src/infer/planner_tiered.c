@@ -3,6 +3,8 @@
 
 #include "tier/spill.h"
 
+#include <math.h>
+
 enum {
 	SHARE = 16,             /* of the budget, for an arena and for the spill, each */
 	ARENA_BYTES = 64 << 20, /* at least, with room */
@@ -71,16 +73,24 @@ static uint64_t share(const struct gnn_plan *p, uint64_t least, uint32_t level)
 	return gnn_max_u64(bytes >> level, FLOOR_BYTES);
 }
 
+/* A reader has a page for each run: below this, smaller arenas take more memory in all. */
+static uint64_t arena_least(const struct gnn_infer_opts *o, uint64_t width)
+{
+	double bytes = (double)o->store->vertices * (double)width * sizeof(float);
+
+	return (uint64_t)sqrt(bytes * GNN_PAGE_BYTES);
+}
+
 void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
 {
 	uint32_t height = o->backend->ops->panel_rows;
 	uint64_t widest = 1;
 
 	p->ahead++; /* the executor looks one item ahead */
-	p->arena_bytes = share(p, ARENA_BYTES, level);
 	p->spill_bytes = share(p, SPILL_BYTES, level);
 	for (uint32_t l = 0; l < p->layer_count; l++)
 		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->state_width);
+	p->arena_bytes = gnn_max_u64(share(p, ARENA_BYTES, level), arena_least(o, widest));
 	if (o->graduation_bytes != 0)
 		p->finish_rows = gnn_min_u64(gnn_plan_panels(o), gnn_max_u64(1,
 			o->graduation_bytes / (widest * sizeof(float) * height))) * height;
@@ -101,7 +111,7 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
 
 	return vertices * sizeof(uint64_t) + panel + programs + p->spill_bytes +
-		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_buffer_bytes(&input) : 0) +
+		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
 		lp->chunk_rows * c->keep.dim_out * sizeof(float) +
 		(knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0);
 }

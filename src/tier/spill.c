@@ -69,6 +69,7 @@ struct gnn_spill {
 	uint32_t        writing; /* pages */
 	uint32_t        ahead;   /* pages being read, or read and not taken from */
 	struct gnn_dio *dio;
+	uint64_t        written_bytes, read_bytes; /* of pages, once they are on their way */
 };
 
 uint32_t gnn_spill_records(uint64_t row_bytes, uint64_t page_bytes)
@@ -288,6 +289,7 @@ static int submit(struct gnn_spill *s, uint32_t page, enum state state)
 		return failed(rc);
 	s->page[page].state = (uint8_t)state;
 	s->writing += state == WRITING;
+	*(state == WRITING ? &s->written_bytes : &s->read_bytes) += s->o.page_bytes;
 	return GNN_OK;
 }
 
@@ -426,10 +428,10 @@ void gnn_spill_rest(struct gnn_spill *s)
 
 uint64_t gnn_spill_written_bytes(const struct gnn_spill *s)
 {
-	return s->dio == NULL ? 0 : gnn_dio_written_bytes(s->dio);
+	return s->written_bytes;
 }
 
 uint64_t gnn_spill_read_bytes(const struct gnn_spill *s)
 {
-	return s->dio == NULL ? 0 : gnn_dio_read_bytes(s->dio);
+	return s->read_bytes;
 }
