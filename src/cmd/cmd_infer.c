@@ -88,6 +88,12 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_u64(j, "cold_rows", l->cold_rows);
 	gnn_json_u64(j, "pinned_vertices", l->pinned_vertices);
 	gnn_json_u64(j, "pinned_messages", l->pinned_messages);
+	gnn_json_u64(j, "pairs", l->pairs);
+	gnn_json_u64(j, "pinned_pairs", l->pinned_pairs);
+	gnn_json_open_array(j, "reloaded_vertices");
+	for (uint32_t i = 0; i < GNN_RELOADED_BINS; i++)
+		gnn_json_u64(j, NULL, l->reloaded_vertices[i]);
+	gnn_json_shut(j);
 	gnn_explain_layer(j, l);
 	gnn_json_shut(j);
 }

@@ -13,7 +13,7 @@
 #include "io/store.h"
 #include "layer/model.h"
 
-enum { GNN_LAYERS_MAX = 64 };
+enum { GNN_LAYERS_MAX = 64, GNN_RELOADED_BINS = 16 };
 enum gnn_metric { GNN_METRIC_AUTO, GNN_METRIC_ACCURACY, GNN_METRIC_ROCAUC, GNN_METRIC_F1 };
 
 enum gnn_plan_kind {
@@ -74,6 +74,8 @@ struct gnn_layer_report {
 	uint64_t    evictions, reloads, cold_written_bytes, cold_read_bytes;
 	uint64_t    hot_rows, cold_rows; /* of the store, and spilled at once at most */
 	uint64_t    pinned_vertices, pinned_messages;
+	uint64_t    pairs, pinned_pairs; /* (work item, destination) */
+	uint64_t    reloaded_vertices[GNN_RELOADED_BINS]; /* 1, 2, ... times; with metrics only */
 	uint32_t    state_dim;
 	uint64_t    state_bytes, score_bytes, row_bytes; /* planned; rows kept in memory */
 	uint64_t    buffer_bytes, device_buffer_bytes;

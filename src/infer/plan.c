@@ -1,6 +1,7 @@
 /* infer/plan.c - see plan.h. What follows from a plan; what makes one is planner.c. */
 #include "infer/plan.h"
 
+#include "base/metrics.h"
 #include "tier/spill.h"
 
 const char *gnn_plan_name(enum gnn_plan_kind kind)
@@ -135,6 +136,7 @@ struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t laye
 		.epoch_rows = lp->chunk_rows, .top_slots = lp->top_slots,
 		.pin_slots = lp->pin_slots, .pin_degree = lp->pin_degree,
 		.policy = (enum gnn_evict_policy)o->evict, .seed = o->seed,
+		.count_reloads = gnn_metrics_enabled(),
 		.streams_max = lp->streams,
 		.page_records = gnn_spill_records(c->state_width * sizeof(float), lp->page_bytes)};
 }

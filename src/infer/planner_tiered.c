@@ -1,6 +1,7 @@
 /* infer/planner_tiered.c - how a budget is divided for the tiered plan; see plan_bytes.h. */
 #include "infer/plan_bytes.h"
 
+#include "base/metrics.h"
 #include "tier/spill.h"
 
 #include <math.h>
@@ -109,9 +110,10 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 	uint64_t panel = p->finish_rows * (c->state_width * sizeof(float) + 32);
 	uint64_t programs = p->ahead * (p->entries * ENTRY_BYTES + groups * GROUP_BYTES);
 	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
+	uint64_t states = vertices * (sizeof(uint64_t) + (gnn_metrics_enabled() ? 1 : 0));
 
-	return vertices * sizeof(uint64_t) + panel + programs + p->spill_bytes +
-		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
+	return states + panel + programs + p->spill_bytes + BESIDE_PAGES * lp->page_bytes +
+		(l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
 		lp->chunk_rows * c->keep.dim_out * sizeof(float) +
 		(knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0);
 }

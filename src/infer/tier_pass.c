@@ -7,6 +7,8 @@
 #include "base/stop.h"
 #include "base/trace.h"
 
+#include <string.h>
+
 /* A work item and what it does to the stores. */
 struct item {
 	struct gnn_work         *work;
@@ -225,6 +227,8 @@ static void stop(struct stream *s)
 	gnn_err_restore(&first);
 }
 
+_Static_assert((int)GNN_RELOADED_BINS == (int)GNN_RELOADED_MAX, "the report's bins are control's");
+
 static void report(const struct gnn_run *r, struct gnn_layer_report *lr)
 {
 	const struct gnn_tier *t = r->tiered->tier;
@@ -238,6 +242,9 @@ static void report(const struct gnn_run *r, struct gnn_layer_report *lr)
 	lr->cold_rows = s.spill_rows_max;
 	lr->hot_rows = t->o.top_slots;
 	lr->pinned_vertices = s.pinned;
+	lr->pairs = s.pairs;
+	lr->pinned_pairs = s.pinned_pairs;
+	memcpy(lr->reloaded_vertices, s.reloaded, sizeof(s.reloaded));
 	lr->pinned_messages = s.pinned_messages;
 	lr->written_bytes += lr->cold_written_bytes;
 	lr->read_bytes += lr->cold_read_bytes;

@@ -36,9 +36,12 @@ struct gnn_control_opts {
 	uint32_t pin_degree;           /* which they must have at least */
 	enum gnn_evict_policy policy;
 	uint64_t seed;
+	bool     count_reloads;        /* of each vertex, a byte each: for reloaded[] */
 	uint32_t page_records;         /* of the spill */
 	uint32_t streams_max;          /* pages of the spill that may be open at once */
 };
+
+enum { GNN_RELOADED_MAX = 16 };
 
 struct gnn_control_stats {
 	uint64_t evictions, reloads;      /* vertices that left the top, that came back */
@@ -46,6 +49,9 @@ struct gnn_control_stats {
 	uint64_t admitted, graduated;     /* vertices */
 	uint64_t messages, pinned_messages;
 	uint64_t pairs;                   /* (work item, destination) */
+	uint64_t pinned_pairs;            /* of them, destinations that are pinned */
+	/* With count_reloads: vertices that came back 1, 2, 3 ... times, the last: or more. */
+	uint64_t reloaded[GNN_RELOADED_MAX];
 	uint64_t pinned;                  /* vertices */
 	uint64_t top_rows, host_rows, spill_rows; /* in use now */
 	uint64_t spill_rows_max;

@@ -36,7 +36,7 @@ uint64_t gnn_control_bytes(const struct gnn_control_opts *o)
 	struct gnn_evict_opts top = evict_opts(o, o->top_slots);
 	struct gnn_evict_opts host = evict_opts(o, o->host_slots);
 
-	return o->vertices * sizeof(struct gnn_vertex_state) +
+	return o->vertices * (sizeof(struct gnn_vertex_state) + (o->count_reloads ? 1 : 0)) +
 		((uint64_t)o->top_slots + o->host_slots) * 25 +
 		gnn_evict_bytes(o->policy, &top) + gnn_evict_bytes(o->policy, &host) +
 		(uint64_t)o->streams_max * 8;
@@ -157,6 +157,8 @@ int gnn_control_create(struct gnn_control **out, const struct gnn_control_opts *
 	GNN_TRY(init_slots(&c->top, o, 0, o->top_slots));
 	if (o->host_slots > 0)
 		GNN_TRY(init_slots(&c->host, o, o->top_slots, o->host_slots));
+	if (o->count_reloads)
+		GNN_NEW_ARRAY(c->times, o->vertices, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(c->pinned, o->top_slots, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(c->leaving, o->top_slots, GNN_MEM_TOPOLOGY);
 	c->spill_base = o->top_slots + o->host_slots;
@@ -182,6 +184,7 @@ void gnn_control_destroy(struct gnn_control *c)
 	gnn_mem_free(c->state);
 	gnn_mem_free(c->miss);
 	gnn_mem_free(c->hit);
+	gnn_mem_free(c->times);
 	gnn_mem_free(c->pinned);
 	gnn_mem_free(c->leaving);
 	gnn_mem_free(c);

@@ -52,6 +52,7 @@ struct gnn_control {
 	uint32_t                *hit;
 	uint64_t                 list_capacity;
 	uint64_t                 miss_count, hit_count;
+	uint8_t                 *times;        /* (V) reloaded so far; NULL: not counted */
 	uint32_t                *leaving;      /* (top slots) victims of a step */
 	struct gnn_control_stats stats;
 };

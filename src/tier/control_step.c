@@ -189,6 +189,17 @@ out:
 
 /* --- up: rows that enter the top --- */
 
+/* The vertex has come back once more. */
+static void count_reload(struct gnn_control *c, gnn_vid v)
+{
+	c->stats.reloads++;
+	if (c->times == NULL || c->times[v] == GNN_RELOADED_MAX)
+		return;
+	if (c->times[v] > 0)
+		c->stats.reloaded[c->times[v] - 1]--;
+	c->stats.reloaded[c->times[v]++]++;
+}
+
 static int admit(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v)
 {
 	uint32_t rows = gnn_control_rows(c, v), place = c->state[v].place, slot, from;
@@ -202,7 +213,7 @@ static int admit(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v)
 		c->stats.admitted++;
 		return move_rows(p, GNN_MOVE_INIT, 0, 1, slot, t->mate[slot], rows);
 	}
-	c->stats.reloads++;
+	count_reload(c, v);
 	if (place < c->spill_base) {
 		from = place - h->base;
 		GNN_TRY(move_rows(p, GNN_MOVE_PROMOTE, from, h->mate[from], slot, t->mate[slot],
@@ -252,6 +263,7 @@ static int settle(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v, 
 	struct gnn_evict_row row;
 	int rc = GNN_OK;
 
+	c->stats.pinned_pairs += pinned;
 	if (is_complete(c, v)) {
 		if (!is_new && !pinned)
 			t->evict.ops->remove(&t->evict, slot);

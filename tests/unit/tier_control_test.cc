@@ -192,6 +192,21 @@ struct TierControlTest : ::testing::TestWithParam<int> {
 	}
 };
 
+// Vertices by how often they came back: together they are the reloads, but for the last bin.
+void expect_reloads_counted(const struct gnn_control_stats &stats)
+{
+	uint64_t reloads = 0;
+
+	for (uint64_t i = 0; i < GNN_RELOADED_MAX; i++)
+		reloads += (i + 1) * stats.reloaded[i];
+	EXPECT_LE(reloads, stats.reloads);
+	if (stats.reloaded[GNN_RELOADED_MAX - 1] == 0) {
+		EXPECT_EQ(reloads, stats.reloads);
+	}
+	EXPECT_LE(stats.pinned_pairs, stats.pairs);
+	EXPECT_EQ(stats.pinned == 0, stats.pinned_pairs == 0);
+}
+
 // Stores of every size, hubs pinned or not, one or two levels, items that cut chunks and rows.
 TEST_P(TierControlTest, EveryRowComesOutWhole)
 {
@@ -214,6 +229,7 @@ TEST_P(TierControlTest, EveryRowComesOutWhole)
 				ASSERT_EQ(out.hash, naive(g, s));
 				EXPECT_EQ(out.stats.evictions, out.stats.reloads);
 				EXPECT_EQ(out.stats.spilled_rows, out.stats.reloaded_rows);
+				expect_reloads_counted(out.stats);
 				if (top == 700) {
 					EXPECT_EQ(out.stats.evictions, 0u);
 				}

@@ -146,6 +146,7 @@ inline struct gnn_control_opts control_opts(const Graph &g, const Setting &s)
 	o.pin_slots = s.pin;
 	o.policy = s.policy;
 	o.seed = 7;
+	o.count_reloads = true;
 	o.page_records = s.records;
 	o.streams_max = s.streams;
 	return o;

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Each figure of tests/bench/papers at its smallest: it runs, and its rows make sense.
+
+usage: papers_test.py GNNRUN
+"""
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from program import PROGRAM
+
+SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'bench', 'papers', 'taurus.py')
+FIGURES = ('table1', 'fig1', 'fig2', *(f'fig{i}' for i in range(5, 15)))
+
+
+class Papers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix='gnnrun-papers-')
+        cls.addClassCleanup(cls.folder.cleanup)
+        p = subprocess.run([sys.executable, '-B', SCRIPT, PROGRAM, 'all', '--scale', 'tiny',
+                            '--vertices', '1500', '--quick', '--out', cls.folder.name],
+                           capture_output=True, text=True, check=False)
+        if p.returncode != 0:
+            raise AssertionError(p.stdout[-2000:] + p.stderr)
+
+    def rows(self, figure):
+        with open(os.path.join(self.folder.name, figure + '.json')) as f:
+            return json.load(f)
+
+    def test_each_figure_has_rows_of_numbers(self):
+        for figure in FIGURES:
+            with self.subTest(figure):
+                result = self.rows(figure)
+                self.assertGreater(len(result['rows']), 0)
+                for row in result['rows']:
+                    for key, value in row.items():
+                        self.assertTrue(isinstance(value, str) or math.isfinite(value), key)
+                        if key == 'seconds':
+                            self.assertGreater(value, 0)
+                with open(os.path.join(self.folder.name, figure + '.dat')) as f:
+                    self.assertEqual(len(f.readlines()), 1 + len(result['rows']))
+                self.assertEqual(figure == 'table1', not os.path.exists(
+                    os.path.join(self.folder.name, figure + '.gp')))
+
+    def test_the_readme_names_each(self):
+        with open(os.path.join(os.path.dirname(SCRIPT), 'README.md')) as f:
+            text = f.read()
+        for figure in FIGURES:
+            self.assertIn(figure, text)
+
+    def test_counts(self):
+        for row in self.rows('fig8')['rows']:
+            self.assertAlmostEqual(row['hot'] + row['pinned'] + row['not_started'] +
+                                   row['evicted'], 1)
+        for row in self.rows('fig9')['rows']:
+            bins = [v for k, v in row.items() if k.startswith('vertices_')]
+            self.assertEqual(len(bins), 16)
+            self.assertLessEqual(sum((i + 1) * n for i, n in enumerate(bins)), row['reloads'])
+            if bins[-1] == 0:
+                self.assertEqual(sum((i + 1) * n for i, n in enumerate(bins)), row['reloads'])
+        whole = self.rows('fig11')['rows'][-1]
+        self.assertEqual((whole['store_share'], whole['reloads']), (1.0, 0))
+        none, most = (self.rows('fig12')['rows'][i] for i in (0, -1))
+        self.assertEqual(none['vertices'], 0)
+        self.assertGreater(most['messages'], most['vertices'])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
