@@ -256,8 +256,13 @@ int gnn_manifest_read(struct gnn_manifest *m, const char *folder)
 	gnn_json_use_budget();
 	GNN_TRY(gnn_file_slurp(path, LIMIT_BYTES, &text, &bytes));
 	end = sound_line(text, bytes);
+	gnn_err_clear();
 	if (end != NULL)
 		root = cJSON_ParseWithLength(text, (size_t)(end - text));
+	if (root == NULL && gnn_err_text()[0] != '\0') { /* its memory was refused */
+		rc = GNN_EOS;
+		goto out;
+	}
 	if (root == NULL || number(root, "version") != VERSION)
 		GNN_FAIL(GNN_EDATA, "%s: damaged, or of another version; without --resume the run "
 			"begins anew", path);
