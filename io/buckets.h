@@ -33,8 +33,8 @@ typedef int (*gnn_buckets_fn)(void *receiver, const struct gnn_csr_rows *rows);
 
 GNN_BEGIN_DECLS
 
-/* Beside the keys, of which there are two arrays. */
-uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *pool, uint32_t threads);
+/* Beside the keys, of which there are two arrays; at most, when they will be laid out anew. */
+uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *pool, uint32_t threads, bool anew);
 
 /* Sorted by source when it returns. */
 int  gnn_buckets_create (struct gnn_buckets **out, const struct gnn_buckets_opts *o);

@@ -30,16 +30,21 @@ static uint64_t count_in_pool(const struct gnn_edgepool *p, uint32_t bucket)
 	return count;
 }
 
-static uint64_t largest_in_pool(const struct gnn_edgepool *p)
+/* Keys of the largest bucket, or of all. */
+static uint64_t largest_in_pool(const struct gnn_edgepool *p, bool all)
 {
-	uint64_t largest = 0;
+	uint64_t largest = 0, sum = 0;
 
-	for (uint32_t k = 0; k < gnn_edgepool_layout(p)->count; k++)
-		largest = gnn_max_u64(largest, count_in_pool(p, k));
-	return largest;
+	for (uint32_t k = 0; k < gnn_edgepool_layout(p)->count; k++) {
+		uint64_t count = count_in_pool(p, k);
+
+		largest = gnn_max_u64(largest, count);
+		sum += count;
+	}
+	return all ? sum : largest;
 }
 
-uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *p, uint32_t threads)
+uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *p, uint32_t threads, bool anew)
 {
 	const struct gnn_bucket_layout *l = gnn_edgepool_layout(p);
 	uint64_t bucket = 2 * sizeof(struct gnn_bucket), key, largest, worker;
@@ -47,7 +52,7 @@ uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *p, uint32_t threads)
 	if (gnn_edgepool_blocks(p) == 0)
 		return 0;
 	key = gnn_bucket_ops(l)->bytes;
-	largest = largest_in_pool(p);
+	largest = largest_in_pool(p, anew);
 	worker = 2 * gnn_min_u64(largest, SPARE_KEYS) * key;
 	bucket += workers_of(threads) *
 		(GNN_BUCKET_LINE_BYTES + (RANGES + 1) * sizeof(uint64_t));

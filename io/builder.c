@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "io/builder_memory.h"
+#include "io/edgeremap.h"
 #include "io/file.h"
 #include "io/store_schema.h"
 #include "io/topo.h"
@@ -31,7 +32,7 @@ struct gnn_builder {
 	uint64_t writer_bytes;
 	struct gnn_scratch *scratch;
 	struct gnn_idset *ids;
-	struct gnn_edgepool *pool; /* until there are too many edges for it, or ids to compact */
+	struct gnn_edgepool *pool; /* until there are too many edges for it, or too large ids */
 	struct gnn_extsort *sort;
 	struct gnn_topo topo;      /* with the three above, once sealed */
 	struct gnn_container *container;
@@ -103,10 +104,9 @@ int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *
 	GNN_TRY(open_scratch(b, o, &m));
 	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, m.ids));
 	GNN_TRY(open_sort(b, o, m.work));
-	if (!o->remap)
-		GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
-			.memory_bytes = m.resident / 2, .threads = o->threads,
-			.weighted = o->weighted, .both_ways = o->undirected}));
+	GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
+		.memory_bytes = m.resident / 2, .threads = o->threads,
+		.weighted = o->weighted, .both_ways = o->undirected}));
 	b->topo = (struct gnn_topo){
 		.scratch = b->scratch, .ids = b->ids, .sort = b->sort,
 		.work_bytes = m.work, .writer_bytes = m.writers,
@@ -180,6 +180,11 @@ out:
 	return rc;
 }
 
+static bool becomes_sparse(const struct gnn_builder *b, uint64_t bits)
+{
+	return b->topo.remap && !b->topo.sparse && bits >= gnn_idset_limit(b->ids);
+}
+
 /* A few edges, which are still in the cache when they are packed. */
 static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 {
@@ -189,11 +194,13 @@ static int add_slice(struct gnn_builder *b, const struct gnn_edges *e)
 
 	if (!t->remap && bits >> ID_BITS != 0)
 		return refuse_id(b, e);
-	if (t->remap && !t->sparse && bits >= gnn_idset_limit(b->ids)) {
+	if (becomes_sparse(b, bits)) {
 		/* Destinations are given rows first, so runs by source are of no use any more. */
 		t->sparse = true;
 		if (!t->undirected)
 			gnn_extsort_drop_order(b->sort, GNN_BY_SRC);
+		if (b->pool != NULL)
+			GNN_TRY(end_pool(b));
 	}
 	for (uint64_t i = 0; i < e->count; i++)
 		loops += e->src[i] == e->dst[i];
@@ -227,8 +234,13 @@ static int seal_pool(struct gnn_builder *b)
 	if (b->pool == NULL)
 		return GNN_OK;
 	GNN_TRY(gnn_edgepool_end(b->pool));
-	if (gnn_buckets_extra_bytes(b->pool, t->threads) > t->work_bytes - t->writer_bytes)
+	if (gnn_buckets_extra_bytes(b->pool, t->threads, t->remap) >
+		t->work_bytes - t->writer_bytes)
 		return end_pool(b);
+	if (t->remap)
+		GNN_TRY(gnn_edgeremap(&(struct gnn_edgeremap_opts){
+			.pool = b->pool, .ids = b->ids, .merge_bytes = t->work_bytes / 2,
+			.copy_bytes = t->work_bytes / 4, .threads = t->threads}));
 	GNN_TRY(gnn_buckets_create(&t->buckets, &(struct gnn_buckets_opts){
 		.pool = b->pool, .threads = t->threads, .both_ways = t->undirected,
 		.unique = t->dedup}));
@@ -244,7 +256,7 @@ int gnn_builder_add_batch(struct gnn_builder *b, const struct gnn_edge_batch *e)
 	int rc = GNN_EOF;
 
 	GNN_ASSERT(!b->sealed);
-	if (b->pool != NULL && e->src32 != NULL)
+	if (b->pool != NULL && e->src32 != NULL && !becomes_sparse(b, e->bits))
 		GNN_TRY(gnn_edgepool_add_narrow(b->pool, e, &loops));
 	if (rc == GNN_OK) {
 		b->topo.edges_added += e->count;
@@ -271,7 +283,7 @@ int gnn_builder_seal(struct gnn_builder *b, uint64_t vertices_min, uint64_t *ver
 	GNN_TRY(gnn_extsort_end(b->sort));
 	if (b->topo.sparse && !b->topo.undirected)
 		gnn_keyruns_fini(gnn_extsort_runs(b->sort, GNN_BY_SRC), b->scratch);
-	if (b->topo.remap)
+	if (b->topo.remap && b->topo.buckets == NULL)
 		GNN_TRY(gnn_idset_seal(b->ids, b->topo.work_bytes / 2, b->topo.work_bytes / 4,
 			b->topo.threads));
 	if (b->topo.remap)

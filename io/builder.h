@@ -7,12 +7,12 @@
  * Thread   one caller; sorting and merging use all threads inside
  * Fails    GNN_EDATA an id out of range; GNN_EIO scratch or disk full; GNN_EOS memory
  *
- * Edges that fit the memory are sorted there (io/buckets.h); without remap. Else
- * external sort: batches that fit the budget are radix-sorted by (source, destination) and by
- * (destination, source), kept as coded runs in memory, or in a scratch file when that is full, and
- * merged straight into the arrays. The peak of memory does not depend on the number of edges (40
- * bytes are kept for every piece of a run, a thousandth of it or less). Edges keep input order
- * among equals. An error of a call is final: only destroy may follow.
+ * Edges that fit the memory are sorted there (io/buckets.h). Else external sort: batches that fit
+ * the budget are radix-sorted by (source, destination) and by (destination, source), kept as coded
+ * runs in memory, or in a scratch file when that is full, and merged straight into the arrays. The
+ * peak of memory does not depend on the number of edges (40 bytes are kept for every piece of a
+ * run, a thousandth of it or less). Edges keep input order among equals. An error of a call is
+ * final: only destroy may follow.
  */
 #ifndef GNN_IO_BUILDER_H
 #define GNN_IO_BUILDER_H

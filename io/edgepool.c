@@ -81,6 +81,11 @@ static void free_block(struct gnn_edgeblock *b)
 	*b = (struct gnn_edgeblock){0};
 }
 
+static uint64_t block_keys(const struct gnn_edgeblock *b)
+{
+	return b->first[b->layout.count];
+}
+
 static int new_block(struct gnn_edgepool *p, uint32_t *number)
 {
 	void *list;
@@ -406,12 +411,35 @@ int gnn_edgepool_add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch 
 
 /* --- ending --- */
 
-/* The edges of a block go through a batch once more. */
-static int lay_out_again(struct gnn_edgepool *p, uint32_t number, const struct gnn_bucket_layout *l)
+/* What the ids of edges on their way from one layout to the next become. */
+struct mapping {
+	gnn_edgepool_map_fn map;
+	const void *with;
+};
+
+static void map_edges(const struct mapping *m, uint64_t *edge, uint64_t count)
+{
+	uint64_t id[2 * SLICE_EDGES];
+
+	for (uint64_t at = 0, n; at < count; at += n) {
+		n = gnn_min_u64(SLICE_EDGES, count - at);
+		for (uint64_t i = 0; i < n; i++) {
+			id[i] = edge[at + i] >> ID_BITS;
+			id[n + i] = (uint32_t)edge[at + i];
+		}
+		m->map(m->with, id, 2 * n);
+		for (uint64_t i = 0; i < n; i++)
+			edge[at + i] = id[i] << ID_BITS | id[n + i];
+	}
+}
+
+/* The edges of a block go through a batch once more; with `m` under other ids. */
+static int lay_out_again(struct gnn_edgepool *p, uint32_t number, const struct gnn_bucket_layout *l,
+	const struct mapping *m)
 {
 	struct gnn_edgeblock b = p->block[number];
 	const struct gnn_bucket_ops *ops = gnn_bucket_ops(&b.layout);
-	struct batch *to = p->current;
+	struct batch *to = &p->batch[0];
 
 	to->count = 0;
 	for (uint32_t k = 0; k < b.layout.count; k++)
@@ -420,6 +448,8 @@ static int lay_out_again(struct gnn_edgepool *p, uint32_t number, const struct g
 			p->opts.both_ways, to->edge + to->count,
 			to->weight == NULL ? NULL : to->weight + to->count);
 	free_block(&p->block[number]);
+	if (m != NULL)
+		map_edges(m, to->edge, to->count);
 	to->number = number;
 	to->layout = *l;
 	return distribute(p, to);
@@ -455,9 +485,28 @@ int gnn_edgepool_end(struct gnn_edgepool *p)
 	for (uint32_t i = 0; i < p->blocks; i++) {
 		if (gnn_bucket_same(&p->block[i].layout, &l))
 			continue;
-		p->current = &p->batch[0];
-		GNN_TRY(lay_out_again(p, i, &l));
+		GNN_TRY(lay_out_again(p, i, &l, NULL));
 	}
+out:
+	free_batches(p);
+	return rc;
+}
+
+int gnn_edgepool_relabel(struct gnn_edgepool *p, gnn_edgepool_map_fn map, const void *with,
+	uint64_t count)
+{
+	const struct mapping m = {map, with};
+	struct gnn_bucket_layout l;
+	int rc = GNN_OK;
+
+	p->id_end = count;
+	p->bits = count - (count > 0);
+	if (p->blocks == 0)
+		goto out;
+	l = layout_of(p, p->bits, p->blocks > 1 ? UINT64_MAX : block_keys(&p->block[0]));
+	GNN_TRY(new_batch(p, &p->batch[p->made++]));
+	for (uint32_t i = 0; i < p->blocks; i++)
+		GNN_TRY(lay_out_again(p, i, &l, &m));
 out:
 	free_batches(p);
 	return rc;
@@ -484,6 +533,16 @@ static int drain_block(const struct gnn_edgepool *p, const struct gnn_edgeblock 
 			GNN_TRY(fn(receiver, &(struct gnn_edges){src, dst,
 				p->opts.weighted ? weight : NULL, n}));
 		}
+out:
+	return rc;
+}
+
+int gnn_edgepool_visit(struct gnn_edgepool *p, gnn_edgepool_fn fn, void *receiver)
+{
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < p->blocks; i++)
+		GNN_TRY(drain_block(p, &p->block[i], fn, receiver));
 out:
 	return rc;
 }

@@ -33,6 +33,7 @@ struct gnn_edgeblock {
 };
 
 typedef int (*gnn_edgepool_fn)(void *receiver, const struct gnn_edges *e);
+typedef void (*gnn_edgepool_map_fn)(const void *with, uint64_t *ids, uint64_t count);
 
 GNN_BEGIN_DECLS
 
@@ -43,6 +44,14 @@ int  gnn_edgepool_add   (struct gnn_edgepool *p, const struct gnn_edges *e, uint
 int  gnn_edgepool_add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch *e,
 	uint64_t *loops);
 int  gnn_edgepool_end   (struct gnn_edgepool *p); /* all blocks have one layout then */
+/*
+ * After end: all ids become what `map` makes of them, numbers below `count`. The order of edges
+ * stays, and so do equal edges.
+ */
+int  gnn_edgepool_relabel(struct gnn_edgepool *p, gnn_edgepool_map_fn map, const void *with,
+	uint64_t count);
+/* After end: hands all edges on, of both_ways in one direction, and keeps them. */
+int  gnn_edgepool_visit (struct gnn_edgepool *p, gnn_edgepool_fn fn, void *receiver);
 /*
  * Instead of all that follows: hands all edges on and frees them as they go. Equal edges keep their
  * order; with both_ways they come in one direction.

@@ -129,7 +129,7 @@ static int make_segment(struct gnn_idset *set, struct segment *s)
 }
 
 /* Ids below the limit. Most have been seen before: then nothing is written. */
-static int set_bits(struct gnn_idset *set, const uint64_t *ids, uint64_t count)
+int gnn_idset_add(struct gnn_idset *set, const uint64_t *ids, uint64_t count)
 {
 	uint64_t i = 0;
 	int rc = GNN_OK;
@@ -160,7 +160,7 @@ int gnn_idset_writer_push(struct gnn_idset_writer *w, const uint64_t *ids, uint6
 	uint64_t small = gnn_keys(false)->upto(ids, 0, count, gnn_key_make(set->limit, 0), false);
 	int rc;
 
-	GNN_TRY(set_bits(set, ids, small));
+	GNN_TRY(gnn_idset_add(set, ids, small));
 	if (small == count)
 		goto out;
 	if (!w->in_run)

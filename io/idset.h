@@ -37,6 +37,8 @@ int gnn_idset_writer_push  (struct gnn_idset_writer *w, const uint64_t *ids, uin
 int gnn_idset_writer_end   (struct gnn_idset_writer *w);
 void gnn_idset_writer_destroy(struct gnn_idset_writer *w); /* NULL is fine */
 
+/* Ids below the limit, in any order, by any thread. */
+int  gnn_idset_add     (struct gnn_idset *set, const uint64_t *ids, uint64_t count);
 uint64_t gnn_idset_limit(const struct gnn_idset *set); /* ids from here on are in the list */
 uint64_t gnn_idset_count(const struct gnn_idset *set); /* after seal */
 /* Ids below the limit, which must be in the set, become ranks. `set` is a gnn_idset. */

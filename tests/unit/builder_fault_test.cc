@@ -1,5 +1,6 @@
 // The builder when memory, disk and threads fail it: the right status, and nothing left behind.
 #include "unit/builder_fixture.h"
+#include "unit/folder_fixture.h"
 
 namespace
 {
@@ -7,13 +8,6 @@ namespace
 using namespace builder_test;
 
 struct BuilderFaultTest : BuilderFixture {
-	static uint64_t blocks()
-	{
-		struct gnn_mem_stats s;
-
-		gnn_mem_stats(&s);
-		return s.block_count;
-	}
 	/* The spill of runs, levels of merging, and for sparse ids all three sorts. */
 	static std::vector<std::pair<Edges, Options>> builds()
 	{
@@ -42,13 +36,13 @@ struct BuilderFaultTest : BuilderFixture {
 			for (uint64_t n = 1; n <= count; n += 1 + count / tries) {
 				const std::string spec = rule + "@" + std::to_string(n);
 				SCOPED_TRACE(spec + " of " + std::to_string(count));
-				const uint64_t held = blocks();
+				const uint64_t held = live_blocks();
 				fs::remove(store);
 				gnn_fault_parse(spec.c_str());
 				const int rc = build(edges, options);
 				const std::string text = gnn_err_text();
 				gnn_fault_clear();
-				EXPECT_EQ(blocks(), held);
+				EXPECT_EQ(live_blocks(), held);
 				if (rc == GNN_OK) {
 					/* Retried, or at a place where it does not matter. */
 					EXPECT_EQ(read(), wanted);

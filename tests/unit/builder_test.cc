@@ -38,6 +38,7 @@ TEST_F(BuilderTest, RandomGraphsInMemory)
 	for (const Options &o : every_option()) {
 		check(edges, o);
 		EXPECT_EQ(report.scratch_bytes, 0u);
+		EXPECT_EQ(report.run_count, 0u);
 	}
 }
 
@@ -65,7 +66,8 @@ TEST_F(BuilderTest, GrowingIdsInMemory)
 		o.threads = 3;
 		check(edges, o);
 		EXPECT_EQ(report.scratch_bytes, 0u);
-		EXPECT_EQ(report.run_count > 0, o.remap);
+		/* Laid out anew, the largest bucket may be all: that needs room. */
+		EXPECT_TRUE(report.run_count == 0 || o.remap);
 	}
 }
 

@@ -1,8 +1,7 @@
 // Every engine moves the same bytes, under every fault, and ends every request.
-#include "base/fault.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "io/dio.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -119,12 +118,6 @@ struct gnn_dio_request writing(void *buffer, uint64_t offset, uint64_t bytes)
 	return r;
 }
 
-void expect_text(const std::string &part)
-{
-	EXPECT_NE(std::string(gnn_err_text()).find(part), std::string::npos)
-		<< "'" << part << "' is not in: " << gnn_err_text();
-}
-
 uint64_t count(const std::string &text, const std::string &part)
 {
 	uint64_t n = 0;
@@ -145,17 +138,6 @@ bool forbid(uint32_t nr)
 	struct sock_fprog program = {4, filter};
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-// Runs in a child process; what it ended with, as waitpid tells.
-int child(const std::function<int()> &body)
-{
-	int status = 0;
-	const pid_t pid = fork();
-	if (pid == 0)
-		_exit(body());
-	EXPECT_EQ(waitpid(pid, &status, 0), pid);
-	return status;
 }
 
 // On tmpfs the page cache is the file.
@@ -190,34 +172,16 @@ uint64_t cached_pages(const std::string &path)
 	return n;
 }
 
-struct DioBase {
-	fs::path dir;
-	uint64_t blocks_before = 0;
-
+struct DioBase : Folder {
 	void enter()
 	{
-		char name[] = "dio_test.XXXXXX";
-		ASSERT_NE(mkdtemp(name), nullptr);
-		dir = fs::absolute(name);
-		blocks_before = blocks();
+		Folder::enter();
 		gnn_log_set_level(GNN_LOG_ERROR);
 	}
 	void leave()
 	{
-		gnn_fault_clear();
 		told_alignment = -1;
-		fs::remove_all(dir);
-		EXPECT_EQ(blocks(), blocks_before);
-	}
-	static uint64_t blocks()
-	{
-		struct gnn_mem_stats s;
-		gnn_mem_stats(&s);
-		return s.block_count;
-	}
-	std::string at(const std::string &name) const
-	{
-		return (dir / name).string();
+		Folder::leave();
 	}
 	// A file of `bytes` bytes of byte_at.
 	std::string make(const std::string &name, uint64_t bytes) const
@@ -474,7 +438,7 @@ TEST_P(DioEngine, LastingFaultsOfReadingNameFileAndOffset)
 		ASSERT_EQ(open(&d, path, 2), GNN_OK);
 		EXPECT_EQ(gnn_dio_transfer(d, &r), c.status) << c.spec;
 		EXPECT_EQ(r.status, c.status);
-		expect_text(c.text);
+		EXPECT_TRUE(says(c.text));
 		gnn_fault_clear();
 		EXPECT_EQ(gnn_dio_transfer(d, &r), GNN_OK) << "after " << c.spec;
 		EXPECT_EQ(to.wrong_bytes(PAGE, 8000), 0u);
@@ -519,7 +483,7 @@ TEST_P(DioEngine, AFailedPieceEndsItsRequestAfterTheOthersAreBack)
 			ASSERT_EQ(gnn_fault_parse(spec.c_str()), GNN_OK);
 			ASSERT_EQ(open(&d, path, depth), GNN_OK);
 			EXPECT_EQ(gnn_dio_transfer(d, &r), GNN_EIO);
-			expect_text("at offset " + std::to_string((n - 1) * 8 * MIB));
+			EXPECT_TRUE(says("at offset " + std::to_string((n - 1) * 8 * MIB)));
 			if (depth == 1) {
 				EXPECT_EQ(gnn_dio_read_bytes(d), (n - 1) * 8 * MIB);
 			}
@@ -538,7 +502,7 @@ TEST_P(DioEngine, OfTwoFailuresInARequestTheFirstToComeBackIsTold)
 	ASSERT_EQ(gnn_fault_parse("read:eio@1,read:enodata@2"), GNN_OK);
 	ASSERT_EQ(open(&d, make("f", 16 * MIB), 2), GNN_OK);
 	EXPECT_EQ(gnn_dio_transfer(d, &r), GNN_EIO);
-	expect_text("at offset 8388608: No data available");
+	EXPECT_TRUE(says("at offset 8388608: No data available"));
 	EXPECT_EQ(gnn_dio_close(d), GNN_OK);
 }
 
@@ -646,7 +610,7 @@ TEST_P(DioEngine, LastingFaultsOfWritingSayWhatIsNeededAndFree)
 		ASSERT_EQ(gnn_fault_parse(c.spec), GNN_OK);
 		ASSERT_EQ(open(&d, make("f", 0), 2, GNN_DIO_WRITE), GNN_OK);
 		EXPECT_EQ(gnn_dio_transfer(d, &put), GNN_EIO) << c.spec;
-		expect_text(c.text);
+		EXPECT_TRUE(says(c.text));
 		EXPECT_EQ(gnn_dio_close(d), GNN_OK);
 	}
 }
@@ -661,7 +625,8 @@ TEST_P(DioEngine, AFileCutWhileOpenIsShorterThanRecorded)
 		ASSERT_EQ(open(&d, make("f", 9001), 2), GNN_OK);
 		fs::resize_file(at("f"), left);
 		EXPECT_EQ(gnn_dio_transfer(d, &r), GNN_EDATA) << left;
-		expect_text("it had 9001 bytes when opened, " + std::to_string(left) + " now");
+		EXPECT_TRUE(says("it had 9001 bytes when opened, " + std::to_string(left) +
+			" now"));
 		EXPECT_EQ(gnn_dio_close(d), GNN_OK);
 	}
 }
@@ -797,15 +762,15 @@ TEST_P(DioEngine, WhatCannotBeOpenedSaysWhy)
 	struct gnn_dio *d = nullptr;
 
 	EXPECT_EQ(open(&d, at("none"), 1), GNN_ENOENT);
-	expect_text("none: cannot open: No such file");
+	EXPECT_TRUE(says("none: cannot open: No such file"));
 	EXPECT_EQ(open(&d, at("none"), 1, GNN_DIO_WRITE), GNN_ECREAT);
 	EXPECT_EQ(open(&d, dir.string(), 1), GNN_ENOENT);
 	EXPECT_EQ(open(&d, "/dev/null", 1, GNN_DIO_WRITE), GNN_ECREAT);
-	expect_text("not a regular file");
+	EXPECT_TRUE(says("not a regular file"));
 	const std::string path = make("f", 1);
 	ASSERT_EQ(gnn_fault_parse("open:emfile@1"), GNN_OK);
 	EXPECT_EQ(open(&d, path, 1), GNN_EOS);
-	expect_text("ulimit -n");
+	EXPECT_TRUE(says("ulimit -n"));
 	EXPECT_EQ(d, nullptr);
 }
 
@@ -816,12 +781,12 @@ TEST_P(DioEngine, EveryAllocationMayFail)
 
 	for (;; n++) {
 		struct gnn_dio *d = nullptr;
-		const uint64_t before = blocks();
+		const uint64_t before = live_blocks();
 		ASSERT_EQ(gnn_fault_parse(("alloc:fail@" + std::to_string(n) +
 			",read:slow@99").c_str()), GNN_OK);
 		const int rc = open(&d, path, 4);
 		gnn_dio_close(d);
-		EXPECT_EQ(blocks(), before);
+		EXPECT_EQ(live_blocks(), before);
 		if (rc == GNN_OK)
 			break;
 		EXPECT_EQ(rc, GNN_EOS);
@@ -957,7 +922,7 @@ TEST_F(DioTest, WithoutARingAutoTakesThreadsAndForcedIsRefused)
 		struct gnn_dio_request r = reading(to.data, 0, 2 * PAGE, 2 * PAGE);
 		ASSERT_EQ(gnn_fault_parse(spec), GNN_OK);
 		EXPECT_EQ(open(&d, path, GNN_DIO_URING, 1), GNN_EUNAVAIL) << spec;
-		expect_text("io_uring cannot be set up here");
+		EXPECT_TRUE(says("io_uring cannot be set up here"));
 		EXPECT_EQ(d, nullptr);
 		ASSERT_EQ(gnn_fault_parse(spec), GNN_OK);
 		ASSERT_EQ(open(&d, path, GNN_DIO_AUTO, 1), GNN_OK) << spec;

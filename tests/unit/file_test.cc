@@ -1,7 +1,6 @@
 // Inputs are read whole or refused; outputs appear under their final name whole or not at all.
-#include "base/fault.h"
-#include "base/mem.h"
 #include "io/file.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -39,34 +38,16 @@ extern "C" int flock(int fd, int operation)
 
 namespace {
 
-struct FileTest : ::testing::Test {
-	fs::path dir;
-	uint64_t blocks_before;
-
+struct FileTest : ::testing::Test, Folder {
 	void SetUp() override
 	{
-		char name[] = "file_test.XXXXXX";
-		ASSERT_NE(mkdtemp(name), nullptr);
-		dir = fs::absolute(name);
-		blocks_before = blocks();
+		enter();
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
 		flock_errno = 0;
 		before_flock = nullptr;
-		fs::remove_all(dir);
-		EXPECT_EQ(blocks(), blocks_before);
-	}
-	static uint64_t blocks()
-	{
-		struct gnn_mem_stats s;
-		gnn_mem_stats(&s);
-		return s.block_count;
-	}
-	std::string at(const std::string &name) const
-	{
-		return (dir / name).string();
+		leave();
 	}
 	void put(const std::string &name, const std::string &text) const
 	{
@@ -98,25 +79,9 @@ struct FileTest : ::testing::Test {
 		gnn_pub_abort(p);
 		return rc;
 	}
-	// Runs in a child process; what it ended with, as waitpid tells.
-	static int child(const std::function<int()> &body)
-	{
-		int status = 0;
-		const pid_t pid = fork();
-		if (pid == 0)
-			_exit(body());
-		EXPECT_EQ(waitpid(pid, &status, 0), pid);
-		return status;
-	}
 };
 
 using Names = std::vector<std::string>;
-
-void expect_text(const std::string &part)
-{
-	EXPECT_NE(std::string(gnn_err_text()).find(part), std::string::npos)
-		<< "'" << part << "' is not in: " << gnn_err_text();
-}
 
 // --- inputs ---
 
@@ -139,7 +104,7 @@ TEST_F(FileTest, ReadsInSequenceAndAtOffsets)
 	ASSERT_EQ(gnn_file_read(f, to, 7, &got), GNN_OK);
 	EXPECT_EQ(got, 0u);
 	EXPECT_EQ(gnn_file_pread(f, to, 3, 8), GNN_EDATA);
-	expect_text("3 bytes wanted at offset 8, but the file has 10");
+	EXPECT_TRUE(says("3 bytes wanted at offset 8, but the file has 10"));
 	EXPECT_EQ(gnn_file_pread(f, to, UINT64_MAX, 8), GNN_EDATA);
 	EXPECT_EQ(gnn_file_pread(f, to, 1, UINT64_MAX), GNN_EDATA);
 	gnn_file_close(f);
@@ -150,12 +115,12 @@ TEST_F(FileTest, WhatIsNoFileIsRefusedWithoutWaiting)
 	struct gnn_file *f = nullptr;
 
 	EXPECT_EQ(gnn_file_open(&f, at("none").c_str()), GNN_ENOENT);
-	expect_text("none: cannot open: No such file");
+	EXPECT_TRUE(says("none: cannot open: No such file"));
 	EXPECT_EQ(gnn_file_open(&f, dir.c_str()), GNN_ENOENT);
-	expect_text("is a folder");
+	EXPECT_TRUE(says("is a folder"));
 	ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
 	EXPECT_EQ(gnn_file_open(&f, at("pipe").c_str()), GNN_ENOENT);
-	expect_text("a pipe");
+	EXPECT_TRUE(says("a pipe"));
 	EXPECT_EQ(f, nullptr);
 }
 
@@ -198,7 +163,7 @@ TEST_F(FileTest, LastingFaultsOfReadingEndWithFileAndOffset)
 		ASSERT_EQ(gnn_fault_parse(c.spec), GNN_OK);
 		EXPECT_EQ(gnn_file_slurp(at("a").c_str(), 10, &text, &bytes), c.status) << c.spec;
 		EXPECT_EQ(text, nullptr);
-		expect_text(c.text);
+		EXPECT_TRUE(says(c.text));
 	}
 }
 
@@ -212,7 +177,7 @@ TEST_F(FileTest, AFileCutWhileOpenIsNoEndOfFile)
 	ASSERT_EQ(gnn_file_open(&f, at("a").c_str()), GNN_OK);
 	fs::resize_file(at("a"), 4);
 	EXPECT_EQ(gnn_file_read(f, to, 16, &got), GNN_EDATA);
-	expect_text("it had 10 bytes when opened and now ends at 4");
+	EXPECT_TRUE(says("it had 10 bytes when opened and now ends at 4"));
 	gnn_file_close(f);
 }
 
@@ -242,7 +207,7 @@ TEST_F(FileTest, OutputsThatAreInputsAreRefusedThroughLinksToo)
 		EXPECT_EQ(gnn_file_check_output(at(out).c_str(), direct, 2), GNN_ECREAT) << out;
 		EXPECT_EQ(gnn_file_check_output(at(out).c_str(), link, 1), GNN_ECREAT) << out;
 	}
-	expect_text("the output is the input");
+	EXPECT_TRUE(says("the output is the input"));
 	EXPECT_EQ(gnn_file_check_output(at("other").c_str(), direct, 2), GNN_OK);
 	EXPECT_EQ(gnn_file_check_output(at("new").c_str(), direct, 2), GNN_OK);
 }
@@ -302,7 +267,7 @@ TEST_F(FileTest, PlacesWhereNoFileCanBeAreRefused)
 	for (const auto &c : cases) {
 		EXPECT_EQ(gnn_pub_begin(&p, c.path.c_str()), GNN_ECREAT) << c.path;
 		EXPECT_EQ(p, nullptr);
-		expect_text(c.text);
+		EXPECT_TRUE(says(c.text));
 	}
 	EXPECT_EQ(names(), (Names{"dangling", "file", "folder"}));
 }
@@ -320,7 +285,7 @@ TEST_F(FileTest, AFolderThatMayNotBeWrittenIsRefused)
 	EXPECT_EQ(status, 0);
 	ASSERT_EQ(gnn_fault_parse("open:erofs@1"), GNN_OK);
 	EXPECT_EQ(publish("out", "x"), GNN_ECREAT);
-	expect_text("Read-only file system");
+	EXPECT_TRUE(says("Read-only file system"));
 }
 
 TEST_F(FileTest, ALinkIsFollowedAndStays)
@@ -342,8 +307,8 @@ TEST_F(FileTest, ASecondWriterIsToldWhoTheFirstIs)
 	ASSERT_EQ(gnn_pub_begin(&p, at("out").c_str()), GNN_OK);
 	EXPECT_EQ(child([&] { return publish("out", "x") == GNN_ECREAT ? 0 : 1; }), 0);
 	EXPECT_EQ(gnn_pub_begin(&second, at("out").c_str()), GNN_ECREAT);
-	expect_text("is being written by process " + std::to_string(getpid()) + " on " +
-		std::string(host).substr(0, 62));
+	EXPECT_TRUE(says("is being written by process " + std::to_string(getpid()) + " on " +
+		std::string(host).substr(0, 62)));
 	ASSERT_EQ(gnn_pub_write(p, "first", 5), GNN_OK);
 	ASSERT_EQ(gnn_pub_commit(&p), GNN_OK);
 	EXPECT_EQ(p, nullptr);
@@ -398,7 +363,7 @@ TEST_F(FileTest, ALockOnARemovedFileIsNoLock)
 	gnn_pub_abort(p);
 	left = 1001;
 	EXPECT_EQ(gnn_pub_begin(&p, at("out").c_str()), GNN_ECREAT);
-	expect_text("other processes keep writing it");
+	EXPECT_TRUE(says("other processes keep writing it"));
 }
 
 // B27: file systems without locks. The record in the lock file decides there.
@@ -412,14 +377,14 @@ TEST_F(FileTest, WithoutLocksTheRecordOfTheOwnerDecides)
 		EXPECT_EQ(publish("out", "x"), GNN_OK);
 		put("out.gnnrun-lock", std::to_string(getppid()) + " " + host + "\n");
 		EXPECT_EQ(publish("out", "y"), GNN_ECREAT);
-		expect_text("by process " + std::to_string(getppid()));
+		EXPECT_TRUE(says("by process " + std::to_string(getppid())));
 		const pid_t dead = fork();
 		if (dead == 0)
 			_exit(0);
 		waitpid(dead, nullptr, 0);
 		put("out.gnnrun-lock", std::to_string(dead) + " elsewhere.example\n");
 		EXPECT_EQ(publish("out", "y"), GNN_ECREAT);
-		expect_text("on elsewhere.example");
+		EXPECT_TRUE(says("on elsewhere.example"));
 		put("out.gnnrun-lock", std::to_string(dead) + " " + host + "\n");
 		EXPECT_EQ(publish("out", "z"), GNN_OK);
 		put("out.gnnrun-lock", "torn");
@@ -495,7 +460,7 @@ TEST_F(FileTest, EveryFailureLeavesTheOldOutputAndNothingElse)
 	for (const auto &c : cases) {
 		ASSERT_EQ(gnn_fault_parse(c.spec), GNN_OK);
 		EXPECT_EQ(publish("out", "new"), c.status) << c.spec;
-		expect_text(c.text);
+		EXPECT_TRUE(says(c.text));
 		EXPECT_EQ(get("out"), "old") << c.spec;
 		EXPECT_EQ(names(), Names{"out"}) << c.spec;
 	}
@@ -519,7 +484,7 @@ TEST_F(FileTest, AFolderThatCannotBeSyncedIsAnErrorButTheOutputIsWhole)
 {
 	ASSERT_EQ(gnn_fault_parse("fsync:eio@2"), GNN_OK);
 	EXPECT_EQ(publish("out", "new"), GNN_EIO);
-	expect_text("is complete, but its folder");
+	EXPECT_TRUE(says("is complete, but its folder"));
 	EXPECT_EQ(get("out"), "new");
 	EXPECT_EQ(names(), Names{"out"});
 }
@@ -568,8 +533,8 @@ TEST_F(FileTest, WhatCannotFitOnTheDiskIsRefusedBeforeItIsWritten)
 		ASSERT_EQ(gnn_fault_parse(spec), GNN_OK);
 		ASSERT_EQ(gnn_pub_begin(&p, at("out").c_str()), GNN_OK);
 		EXPECT_EQ(gnn_pub_reserve(p, UINT64_C(1) << 43), GNN_EIO);
-		expect_text("needs 8796093022208 bytes");
-		expect_text("are free");
+		EXPECT_TRUE(says("needs 8796093022208 bytes"));
+		EXPECT_TRUE(says("are free"));
 		gnn_pub_abort(p);
 		EXPECT_EQ(names(), Names{});
 	}

@@ -2,8 +2,7 @@
 #ifndef GNN_TEST_IMPORT_FIXTURE_H
 #define GNN_TEST_IMPORT_FIXTURE_H
 
-#include "base/fault.h"
-#include "base/mem.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -47,11 +46,12 @@ std::string npy(const std::string &descr, const std::string &shape, const std::s
 		(fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n", data);
 }
 
-std::string gzip(const std::string &data)
+// Deflated, with the wrapping that the bits of the window ask for.
+std::string packed(const std::string &data, int window_bits)
 {
 	std::string out(data.size() + data.size() / 100 + 64, '\0');
 	z_stream z = {};
-	EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(data.data()));
 	z.avail_in = static_cast<uInt>(data.size());
 	z.next_out = reinterpret_cast<Bytef *>(out.data());
@@ -62,19 +62,9 @@ std::string gzip(const std::string &data)
 	return out;
 }
 
-std::string deflated(const std::string &data)
+std::string gzip(const std::string &data)
 {
-	std::string out(data.size() + data.size() / 100 + 64, '\0');
-	z_stream z = {};
-	EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-	z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(data.data()));
-	z.avail_in = static_cast<uInt>(data.size());
-	z.next_out = reinterpret_cast<Bytef *>(out.data());
-	z.avail_out = static_cast<uInt>(out.size());
-	EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
-	out.resize(z.total_out);
-	deflateEnd(&z);
-	return out;
+	return packed(data, MAX_WBITS + 16);
 }
 
 struct Member {
@@ -88,7 +78,7 @@ std::string zip(const std::vector<Member> &members, bool zip64 = false)
 	const uint64_t ones = 0xffffffff;
 	std::string out, directory;
 	for (const Member &m : members) {
-		std::string body = m.packed ? deflated(m.data) : m.data;
+		std::string body = m.packed ? packed(m.data, -MAX_WBITS) : m.data;
 		uint64_t crc = crc32(0, reinterpret_cast<const Bytef *>(m.data.data()),
 			static_cast<uInt>(m.data.size()));
 		uint64_t at = out.size();
@@ -165,30 +155,14 @@ public:
 	}
 };
 
-// A folder of its own for each test; every block must be given back.
-struct ImportFixture : ::testing::Test {
-	fs::path dir;
-	uint64_t blocks_before = 0;
-
+struct ImportFixture : ::testing::Test, Folder {
 	void SetUp() override
 	{
-		char name[] = "import_test.XXXXXX";
-		ASSERT_NE(mkdtemp(name), nullptr);
-		dir = fs::absolute(name);
-		blocks_before = blocks();
+		enter();
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
-		gnn_mem_limit(0);
-		fs::remove_all(dir);
-		EXPECT_EQ(blocks(), blocks_before);
-	}
-	static uint64_t blocks()
-	{
-		struct gnn_mem_stats s;
-		gnn_mem_stats(&s);
-		return s.block_count;
+		leave();
 	}
 	std::string file(const std::string &name, const std::string &data) const
 	{
@@ -197,15 +171,6 @@ struct ImportFixture : ::testing::Test {
 		return (dir / name).string();
 	}
 };
-
-// The error text holds `part`.
-::testing::AssertionResult says(const std::string &part)
-{
-	std::string text = gnn_err_text();
-	if (text.find(part) != std::string::npos)
-		return ::testing::AssertionSuccess();
-	return ::testing::AssertionFailure() << "\"" << part << "\" is not in: " << text;
-}
 
 } // namespace
 

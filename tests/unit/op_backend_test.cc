@@ -1,21 +1,12 @@
 // The backend as an object: names, buffers, copies, the dense check, refused memory.
 #include "unit/op_test.h"
 
-#include "base/fault.h"
-#include "base/mem.h"
+#include "unit/folder_fixture.h"
 
 #include <cmath>
 #include <string>
 
 namespace {
-
-uint64_t blocks_held()
-{
-	struct gnn_mem_stats s;
-
-	gnn_mem_stats(&s);
-	return s.block_count;
-}
 
 TEST(OpBackend, NamesAreFoundOrRefused)
 {
@@ -92,7 +83,7 @@ TEST(OpBackend, EmptyFillsAndCopiesAreLegal)
 TEST(OpBackend, RefusedMemoryIsReported)
 {
 	const struct gnn_backend_opts opts = {2, 0, nullptr};
-	const uint64_t before = blocks_held();
+	const uint64_t before = live_blocks();
 	const Floats w = random_floats(20 * 30, 1), x = random_floats(300 * 30, 2);
 	Floats y(300 * 20);
 	struct gnn_rowprog p;
@@ -122,7 +113,7 @@ TEST(OpBackend, RefusedMemoryIsReported)
 			ASSERT_TRUE(b == nullptr || b->ops->rows(b, &a) == GNN_OK) << n;
 		}
 		gnn_backend_destroy(b);
-		ASSERT_EQ(blocks_held(), before) << n;
+		ASSERT_EQ(live_blocks(), before) << n;
 	}
 	EXPECT_EQ(rc, GNN_OK);
 	EXPECT_GT(n, 5);
