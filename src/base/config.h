@@ -109,7 +109,9 @@ struct gnn_config {
 	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
 	int         sampler, optimizer, schedule, orchestration, gather, bottom,
 		pipeline;
-	double      lr, momentum, dropout, clip;
+	int         reuse, hot_policy;
+	uint64_t    super_batch;
+	double      lr, momentum, dropout, clip, hot_ratio;
 	const char *checkpoint;    /* NULL: OUT.ckpt */
 
 	/* model: a seeded one is made when `seeded` names an architecture. */

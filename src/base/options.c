@@ -142,6 +142,19 @@ static const struct gnn_choice orchestration_choices[] = {
 	{"step-gpu-sample", GNN_OPT_STEP_GPU_SAMPLE, "the GPU samples, the CPU gathers"},
 	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers"},
 	{"step-gpu", GNN_OPT_STEP_GPU, "the GPU samples and gathers"},
+	{"layer", GNN_OPT_LAYER, "the CPU samples and aggregates the first layer, --backend trains "
+		"on the aggregates; gcn, sage, gin"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice reuse_choices[] = {
+	{"off", GNN_OPT_REUSE_OFF, "aggregates are made anew for each step"},
+	{"aggregates", GNN_OPT_REUSE_AGGREGATES, "those of hot vertices once a super-batch"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice hot_choices[] = {
+	{"presample", GNN_OPT_HOT_PRESAMPLE, "most often in the batches of the first epoch, which "
+		"are drawn before"},
+	{"degree", GNN_OPT_HOT_DEGREE, "with the most out-edges"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice bottom_choices[] = {
@@ -347,6 +360,14 @@ static const struct gnn_option options[] = {
 		.help = "End after so many epochs without a better validation figure"},
 	{ROW("orchestration", CHOICE, RUN, TRAIN), FIELD(orchestration), .preset = "auto",
 		.choices = orchestration_choices, .help = "Who samples, gathers and trains"},
+	{ROW("reuse", CHOICE, RUN, TRAIN), FIELD(reuse), .preset = "off",
+		.choices = reuse_choices, .help = "What of --orchestration layer is kept"},
+	{ROW("super-batch", COUNT, RUN, TRAIN), FIELD(super_batch), .preset = "4", .min = 1,
+		.max = 0x1p32, .wanted = "N", .help = "Steps that share what is reused"},
+	{ROW("hot-ratio", REAL, RUN, TRAIN), FIELD(hot_ratio), .preset = "0.2", .max = 1,
+		.wanted = "X", .help = "Share of the vertices that are hot, at most"},
+	{ROW("hot-policy", CHOICE, RUN, TRAIN), FIELD(hot_policy), .preset = "presample",
+		.choices = hot_choices, .help = "Which vertices are hot"},
 	{ROW("bottom", CHOICE, RUN, TRAIN), FIELD(bottom), .preset = "sampled",
 		.choices = bottom_choices, .help = "What the first layer aggregates"},
 	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",

@@ -17,7 +17,8 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_ADAMW == (int)GNN_ADAMW && (int)GNN_OPT_SGD == (int)GNN_SGD &&
 	(int)GNN_OPT_SCHEDULE_LINEAR == (int)GNN_SCHEDULE_LINEAR &&
 	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
-	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP,
+	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP &&
+	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE,
 	"the choices are the module's");
 
 enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
@@ -31,7 +32,8 @@ struct job {
 /* What a checkpoint must agree with. */
 static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
 	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
-	"schedule", "clip", "eval-every", "metric", "bottom", "seed"};
+	"schedule", "clip", "eval-every", "metric", "bottom",
+	"reuse", "super-batch", "hot-ratio", "hot-policy", "seed"};
 
 /* "OUT.safetensors" to "OUT.last.safetensors". */
 static int name_files(struct job *j, const struct gnn_config *c)
@@ -151,7 +153,8 @@ out:
 /* "key=value" a line, as the options print; epochs only where the schedule follows them. */
 static int list_settings(struct job *j, const struct gnn_config *c)
 {
-	size_t used = 0;
+	size_t used = (size_t)snprintf(j->settings, SETTINGS_BYTES, "orchestration=%s\n",
+		c->orchestration == GNN_OPT_LAYER ? "layer" : "step");
 	bool negated;
 
 	for (uint32_t i = 0; i <= GNN_COUNT_OF(settings); i++) {
@@ -169,6 +172,29 @@ static int list_settings(struct job *j, const struct gnn_config *c)
 		if (used >= SETTINGS_BYTES)
 			return gnn_err(GNN_EUSAGE, "--%s is too long", name);
 	}
+	return GNN_OK;
+}
+
+/* What only some orchestrations, architectures and reuses have. */
+static int check_layerwise(const struct gnn_config *c)
+{
+	static const char *const of_reuse[] = {"super-batch", "hot-ratio", "hot-policy"};
+
+	if (c->orchestration != GNN_OPT_LAYER && c->reuse != GNN_OPT_REUSE_OFF)
+		return gnn_err(GNN_ECONFIG, "--reuse is of --orchestration layer");
+	for (uint32_t i = 0; i < GNN_COUNT_OF(of_reuse); i++)
+		if (gnn_option_given(c, of_reuse[i]) && c->reuse == GNN_OPT_REUSE_OFF)
+			return gnn_err(GNN_ECONFIG, "--%s is of --orchestration layer --reuse "
+				"aggregates", of_reuse[i]);
+	if (c->orchestration != GNN_OPT_LAYER)
+		return GNN_OK;
+	if (c->arch == GNN_ARCH_GAT)
+		return gnn_err(GNN_ECONFIG, "--orchestration layer: what a gat layer aggregates "
+			"depends on its attention weights; gcn, sage and gin have aggregates that "
+			"the CPU can make ahead");
+	if (c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED)
+		return gnn_err(GNN_ECONFIG, "--bottom precomputed leaves nothing of the first "
+			"layer to --orchestration layer");
 	return GNN_OK;
 }
 
@@ -203,6 +229,7 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 		[GNN_OPT_STEP_GPU_SAMPLE] = {GNN_SAMPLE_DEVICE, GNN_WISH_STAGED},
 		[GNN_OPT_STEP_GPU_GATHER] = {GNN_SAMPLE_HOST, GNN_WISH_DEVICE},
 		[GNN_OPT_STEP_GPU] = {GNN_SAMPLE_DEVICE, GNN_WISH_DEVICE},
+		[GNN_OPT_LAYER] = {GNN_SAMPLE_AUTO, GNN_WISH_STAGED},
 	};
 	const enum gnn_gather_wish told = c->gather == GNN_OPT_GATHER_STAGED ? GNN_WISH_STAGED :
 		c->gather == GNN_OPT_GATHER_ZERO_COPY ? GNN_WISH_ZERO_COPY : GNN_WISH_AUTO;
@@ -222,8 +249,8 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 		return GNN_OK;
 	if ((j->o.gather == GNN_WISH_STAGED) != (told == GNN_WISH_STAGED) &&
 		j->o.gather != GNN_WISH_AUTO)
-		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu and "
-			"step-gpu-sample, zero-copy of step-gpu-gather and step-gpu");
+		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu, "
+			"step-gpu-sample and layer, zero-copy of step-gpu-gather and step-gpu");
 	j->o.gather = told;
 	return GNN_OK;
 }
@@ -233,6 +260,7 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	int rc;
 
 	GNN_TRY(check_options(c));
+	GNN_TRY(check_layerwise(c));
 	GNN_TRY(name_files(j, c));
 	GNN_TRY(read_fanout(j, c));
 	GNN_TRY(read_weight_decay(j, c));
@@ -261,6 +289,11 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.metric = (enum gnn_metric)c->metric;
 	j->o.pipeline = c->pipeline == GNN_OPT_ON;
 	j->o.precomputed = c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED;
+	j->o.layerwise = c->orchestration == GNN_OPT_LAYER;
+	j->o.reuse = c->reuse == GNN_OPT_REUSE_AGGREGATES;
+	j->o.super_batch = c->super_batch;
+	j->o.hot_ratio = c->hot_ratio;
+	j->o.hot_policy = (enum gnn_hot_policy)c->hot_policy;
 	j->o.seed = c->seed;
 out:
 	return rc;
@@ -280,7 +313,10 @@ static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e,
 	gnn_json_real(j, "transfer_s", e->transfer_s);
 	gnn_json_real(j, "compute_s", e->compute_s);
 	gnn_json_real(j, "eval_s", e->eval_s);
-	gnn_json_real(j, "cpu_embed_s", 0);
+	gnn_json_real(j, "cpu_embed_s", e->cpu_embed_s);
+	gnn_json_u64(j, "aggregated_vertices", e->aggregated);
+	gnn_json_u64(j, "reused_vertices", e->reused);
+	gnn_json_u64(j, "max_sample_age", e->max_sample_age);
 	gnn_json_real(j, "gpu_idle_s", 0);
 	gnn_json_u64(j, "h2d_bytes", e->h2d_bytes);
 	gnn_json_u64(j, "input_vertices", e->input_vertices);
@@ -301,7 +337,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "backend", job->o.backend->ops->name);
 	gnn_json_u64(j, "ranks", 1);
 	gnn_json_text(j, "orchestration",
-		gnn_table_orchestration(r->gather, r->samples));
+		job->o.layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
 	gnn_json_text(j, "bottom", job->o.precomputed ? "precomputed" : "sampled");
 	gnn_json_bool(j, "bottom_made", r->bottom_made);

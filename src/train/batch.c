@@ -17,6 +17,7 @@ struct worker {
 	uint32_t            index;
 	struct gnn_sampler *sampler;
 	struct gnn_collect  collect;
+	struct gnn_onehop  *onehop;
 	struct gnn_queue   *free, *full;
 	struct gnn_stage   *stage;
 	struct gnn_batch   *batch[AHEAD];
@@ -87,7 +88,9 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 	}
 	if (!b->o.collect)
 		return GNN_OK;
-	GNN_TRY(gnn_collect_rows(&w->collect, batch->sample.id, batch->sample.id_count,
+	GNN_TRY(w->onehop != NULL ? gnn_onehop_rows(w->onehop, batch->sample.id,
+		batch->sample.id_count, batch->step, &batch->rows, &batch->x, &batch->bottom) :
+		gnn_collect_rows(&w->collect, batch->sample.id, batch->sample.id_count,
 		&batch->rows, &batch->x));
 out:
 	return rc;
@@ -136,6 +139,14 @@ out:
 	return rc;
 }
 
+/* That one worker works on. */
+static uint32_t threads_of(const struct gnn_batches *b)
+{
+	if (b->o.workers == 1)
+		return b->o.threads < 4 ? 1 : b->o.threads / 2;
+	return b->o.workers > 0 ? 1 : b->o.threads;
+}
+
 static int open_worker(struct gnn_batches *b, uint32_t index)
 {
 	struct worker *w = &b->worker[index];
@@ -144,11 +155,12 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 
 	w->owner = b;
 	w->index = index;
-	GNN_TRY(gnn_collect_init(&w->collect, b->o.source, b->o.backend,
-		b->o.workers > 0 ? 1 : b->o.threads));
+	GNN_TRY(gnn_collect_init(&w->collect, b->o.source, b->o.backend, threads_of(b)));
 	o.backend = w->collect.cpu;
 	if (!b->o.bare)
 		GNN_TRY(gnn_sampler_create(&w->sampler, &o));
+	if (b->o.onehop != NULL && b->o.collect)
+		GNN_TRY(gnn_onehop_create(&w->onehop, b->o.onehop, &o, &w->collect));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
 	GNN_TRY(gnn_queue_create(&w->full, AHEAD));
 	for (uint32_t i = 0; i < AHEAD; i++) {
@@ -214,6 +226,7 @@ static void close_worker(struct worker *w)
 {
 	(void)gnn_stage_join(&w->stage);
 	gnn_sampler_destroy(w->sampler);
+	gnn_onehop_destroy(w->onehop);
 	gnn_queue_destroy(w->free);
 	gnn_queue_destroy(w->full);
 	for (uint32_t i = 0; i < AHEAD; i++) {

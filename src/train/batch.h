@@ -13,7 +13,7 @@
 #ifndef GNN_TRAIN_BATCH_H
 #define GNN_TRAIN_BATCH_H
 
-#include "train/collect.h"
+#include "train/onehop.h"
 #include "train/net.h"
 #include "train/source.h"
 
@@ -26,6 +26,7 @@ struct gnn_batch {
 	int64_t          *label;   /* (seed_count), or NULL: */
 	uint8_t          *labels;  /* (seed_count, classes) */
 	double            sample_s, collect_s;
+	struct gnn_onehop_counts bottom; /* all 0 unless the CPU aggregates */
 	struct gnn_room   room[2]; /* internal from here on: labels, seeds */
 	struct gnn_collect_room rows;
 	uint32_t          worker;
@@ -41,7 +42,9 @@ struct gnn_batches_opts {
 	uint64_t first_step, last_step;    /* [first, last) */
 	bool     collect;                  /* rows of features; else the device gathers them */
 	bool     bare;                     /* seeds and labels only: the device samples */
-	uint32_t workers;                  /* threads that prepare ahead; 0: none, next does it */
+	uint32_t workers;                  /* that prepare ahead, one on half of `threads`, more on
+	                                      a thread each; 0: none, next does it */
+	const struct gnn_onehop_opts *onehop; /* the CPU aggregates; NULL: rows as they are */
 };
 
 struct gnn_batches;

@@ -90,6 +90,9 @@ static int open_maker(struct gnn_carrier *c)
 		c->maker.collect = &c->collect;
 		GNN_TRY(gnn_collect_init(&c->collect, table->source, c->maker.backend,
 			c->o.threads));
+		if (c->o.batches.onehop != NULL)
+			GNN_TRY(gnn_onehop_create(&c->maker.onehop, c->o.batches.onehop,
+				&c->o.batches.sampler, &c->collect));
 	}
 out:
 	return rc;
@@ -166,6 +169,7 @@ void gnn_carrier_stop(struct gnn_carrier *c)
 		gnn_there_fini(&c->place[i], &c->maker);
 	gnn_batches_stop(c->batches);
 	gnn_sampler_destroy(c->maker.sampler);
+	gnn_onehop_destroy(c->maker.onehop);
 	gnn_collect_fini(&c->collect);
 	gnn_backend_destroy(c->own);
 	gnn_queue_destroy(c->free);

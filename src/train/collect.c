@@ -43,7 +43,7 @@ void gnn_collect_free(struct gnn_collect *c, struct gnn_collect_room *room)
 }
 
 /* Room for the rows, which a device copies from fastest where it is pinned. */
-static int take_rows(struct gnn_collect *c, struct gnn_collect_room *to, uint64_t floats)
+int gnn_collect_take(struct gnn_collect *c, struct gnn_collect_room *to, uint64_t floats)
 {
 	int rc = GNN_OK;
 
@@ -95,10 +95,10 @@ int gnn_collect_rows(struct gnn_collect *c, const gnn_vid *id, uint64_t count,
 	struct gnn_collect_room *to, float **x)
 {
 	const uint64_t floats = count * c->source->dim;
-	const uint32_t parts = gnn_source_parts(c->source);
+	const uint32_t parts = c->source->parts;
 	int rc;
 
-	GNN_TRY(take_rows(c, to, parts * floats));
+	GNN_TRY(gnn_collect_take(c, to, parts * floats));
 	*x = to->room.data;
 	for (uint32_t i = 0; i < parts; i++) {
 		const struct table table = table_of(c, i);
@@ -107,4 +107,12 @@ int gnn_collect_rows(struct gnn_collect *c, const gnn_vid *id, uint64_t count,
 	}
 out:
 	return rc;
+}
+
+int gnn_collect_features(struct gnn_collect *c, const gnn_vid *id, uint64_t count, float *to)
+{
+	const struct table table = table_of(c, 0);
+
+	GNN_ASSERT(c->source->bottom == NULL);
+	return gather(c, &table, id, count, to);
 }

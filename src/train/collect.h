@@ -39,6 +39,9 @@ int  gnn_collect_init(struct gnn_collect *c, const struct gnn_train_source *s,
 /* *x: (gnn_source_parts x count, dim) in the room. */
 int  gnn_collect_rows(struct gnn_collect *c, const gnn_vid *id, uint64_t count,
 	struct gnn_collect_room *to, float **x);
+/* Room for so many floats; (count, dim) rows of features into `to`. */
+int  gnn_collect_take(struct gnn_collect *c, struct gnn_collect_room *to, uint64_t floats);
+int  gnn_collect_features(struct gnn_collect *c, const gnn_vid *id, uint64_t count, float *to);
 void gnn_collect_free(struct gnn_collect *c, struct gnn_collect_room *room);
 void gnn_collect_fini(struct gnn_collect *c);
 

@@ -13,6 +13,7 @@
 #include "infer/opts.h"
 #include "train/optim.h"
 #include "train/sampler.h"
+#include "train/hot.h"
 #include "train/table.h"
 
 struct gnn_train_opts {
@@ -37,6 +38,11 @@ struct gnn_train_opts {
 	enum gnn_gather_wish  gather;     /* of a device, as is who samples */
 	enum gnn_sample_wish  sample;
 	bool                  precomputed; /* aggregates of the bottom layer */
+	bool                  layerwise;   /* the CPU aggregates the bottom layer of each batch */
+	bool                  reuse;       /* aggregates of hot vertices, over a super-batch */
+	uint64_t              super_batch; /* steps */
+	double                hot_ratio;
+	enum gnn_hot_policy   hot_policy;
 	uint64_t              seed;
 };
 
@@ -47,6 +53,9 @@ struct gnn_epoch_report {
 	double   train, valid, test; /* NaN: not evaluated, or no such split */
 	double   wall_s, sample_s, collect_s, transfer_s, compute_s, eval_s;
 	uint64_t input_vertices, h2d_bytes;
+	double   cpu_embed_s;   /* layerwise, as are: */
+	uint64_t aggregated, reused; /* vertices of the bottom layer, by the CPU and from before */
+	uint64_t max_sample_age; /* steps since the oldest that was reused was drawn */
 	double   max_weight_change;
 	double   loss_sum;      /* so far */
 	uint64_t counted;

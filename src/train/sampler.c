@@ -143,7 +143,7 @@ static int draw_hop(struct gnn_sampler *s, uint32_t hop, uint64_t step, struct g
 	const uint64_t draw = s->o.sampling == GNN_SAMPLE_LABOR ? step / s->o.dependency : step;
 	const struct gnn_hop h = {.lists = *s->o.lists, .rule = s->o.rule,
 		.sampling = s->o.sampling, .k = s->fanout[hop], .seed = s->o.seed,
-		.stream = gnn_draw_stream(draw, hop)};
+		.stream = gnn_draw_stream(draw, s->o.first_hop + hop)};
 	int rc;
 
 	GNN_TRY(list_hop(s, &h, b, to));

@@ -26,6 +26,7 @@ struct gnn_sampler_opts {
 	uint64_t                dependency; /* steps, at least 1 */
 	uint32_t                layers;
 	const uint64_t         *fanout;     /* (layers), the seeds' hop first; copied */
+	uint32_t                first_hop;  /* that the seeds' hop is drawn as; 0: they are seeds */
 	bool                    bare;       /* the bottom layer's rows come aggregated: no hop */
 	uint64_t                seed;
 };

@@ -159,11 +159,6 @@ bool gnn_source_in_memory(const struct gnn_train_source *s)
 	return s->bottom != NULL ? s->bottom->table != NULL : s->table != NULL;
 }
 
-uint32_t gnn_source_parts(const struct gnn_train_source *s)
-{
-	return s->bottom != NULL ? s->bottom->parts : 1;
-}
-
 uint64_t gnn_source_row_bytes(const struct gnn_train_source *s)
 {
 	const uint64_t wide = s->dim * sizeof(float);
@@ -184,6 +179,7 @@ int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
 	GNN_TRY(gnn_source_check(store));
 	GNN_NEW(s, GNN_MEM_MISC);
 	s->bottom = bottom;
+	s->parts = bottom != NULL ? bottom->parts : 1;
 	bottom = NULL;
 	s->store = store;
 	s->dtype = store->features->dtype;

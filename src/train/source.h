@@ -24,6 +24,8 @@ struct gnn_train_source {
 	struct gnn_bottom *bottom;   /* what the bottom layer takes instead; NULL: features */
 	enum gnn_dtype    dtype;
 	uint32_t          dim;
+	uint32_t          parts;     /* rows that the bottom layer takes of a vertex: 1, but for */
+	                             /* aggregates and own rows apart (gnn_net_parts) */
 	uint32_t          classes;   /* columns of the scores */
 	int64_t          *label;     /* (V), or NULL: */
 	uint8_t          *labels;    /* (V, classes) */
@@ -41,8 +43,6 @@ int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s,
 	struct gnn_bottom *bottom);
 /* Whether all rows that batches take are in memory. */
 bool gnn_source_in_memory(const struct gnn_train_source *s);
-/* Tables of rows that are gathered for a batch, each of its vertices: 1, or as the bottom says. */
-uint32_t gnn_source_parts(const struct gnn_train_source *s);
 /* Bytes of the rows that are gathered for one vertex. */
 uint64_t gnn_source_row_bytes(const struct gnn_train_source *s);
 void gnn_source_close(struct gnn_train_source *s); /* NULL is fine */

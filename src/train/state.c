@@ -15,7 +15,7 @@ enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 5, 
 
 _Static_assert(sizeof(struct gnn_epoch_report) == WORDS * sizeof(uint64_t), "words only");
 
-#define FORMAT "gnnrun-checkpoint 1"
+#define FORMAT "gnnrun-checkpoint 2"
 
 int gnn_state_init(struct gnn_train_state *s, uint64_t floats)
 {

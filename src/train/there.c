@@ -117,7 +117,9 @@ static int collect(struct put *p, float **x)
 	GNN_TRY(gnn_room_take(&t->id, t->sample.id_count, sizeof(gnn_vid)));
 	GNN_TRY(b->ops->copy(b, t->id.data, bytes, t->sample.id, bytes, bytes, 1));
 	GNN_TRY(b->ops->sync(b));
-	GNN_TRY(gnn_collect_rows(p->m->collect, t->id.data, t->sample.id_count, &t->rows, x));
+	GNN_TRY(p->m->onehop != NULL ? gnn_onehop_rows(p->m->onehop, t->id.data,
+		t->sample.id_count, t->step, &t->rows, x, &t->bottom) :
+		gnn_collect_rows(p->m->collect, t->id.data, t->sample.id_count, &t->rows, x));
 	t->collect_s += gnn_clock_s_since(start);
 	gnn_trace_end(span, "collect");
 out:
@@ -129,7 +131,7 @@ static int put_rows(struct put *p)
 	const struct gnn_table *table = p->m->table;
 	const struct gnn_train_source *s = table->source;
 	const uint64_t rows = p->t->sample.id_count;
-	const uint64_t bytes = gnn_source_parts(s) * rows * s->dim * sizeof(float);
+	const uint64_t bytes = s->parts * rows * s->dim * sizeof(float);
 	struct gnn_backend *b = p->m->backend;
 	float *from = p->batch->x;
 	void *x;
@@ -176,6 +178,7 @@ static void note(struct put *p)
 	memcpy(t->seed, b->seed, gnn_min_u64(b->seed_count, GNN_THERE_SEEDS) * sizeof(gnn_vid));
 	t->sample_s = b->sample_s;
 	t->collect_s = b->collect_s;
+	t->bottom = b->bottom;
 	t->copied_bytes = 0;
 }
 

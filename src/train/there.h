@@ -28,6 +28,7 @@ struct gnn_there {
 	gnn_vid            seed[GNN_THERE_SEEDS];
 	double             sample_s, collect_s, transfer_s;
 	uint64_t           copied_bytes; /* of this batch */
+	struct gnn_onehop_counts bottom; /* all 0 unless the CPU aggregates */
 
 	struct gnn_batch  *batch;  /* from here on internal; lent by a unified backend's put */
 	struct gnn_sample  drawn;  /* on the device */
@@ -42,6 +43,7 @@ struct gnn_there_maker {
 	const struct gnn_table *table;
 	const struct gnn_net   *net;
 	struct gnn_sampler     *sampler; /* of the device, or NULL: the batch has its sample */
+	struct gnn_onehop      *onehop;  /* likewise, where the CPU aggregates too */
 	struct gnn_collect     *collect; /* where the device samples and the CPU gathers */
 };
 

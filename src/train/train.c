@@ -32,6 +32,8 @@ struct run {
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
 	struct gnn_table     table;
+	struct gnn_hot      *hot;
+	struct gnn_onehop_opts onehop;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
 };
@@ -59,6 +61,54 @@ out:
 	return rc;
 }
 
+/* Threads that prepare batches: half of them, which the queues keep to what is needed. */
+static uint32_t workers_of(uint32_t threads)
+{
+	return threads < 4 ? 1 : threads > 64 ? 32 : threads / 2;
+}
+
+/* One worker keeps what is reused. */
+static struct gnn_batches_opts batches_of(const struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+
+	return (struct gnn_batches_opts){.source = r->source, .net = r->net,
+		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
+		.last_step = r->steps,
+		.workers = !o->pipeline ? 0 : r->hot != NULL ? 1 : workers_of(o->threads),
+		.onehop = o->layerwise ? &r->onehop : NULL,
+		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
+			.sampling = o->sampling, .dependency = o->dependency,
+			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
+			.bare = r->source->bottom != NULL || o->layerwise},
+		.threads = o->threads};
+}
+
+static int open_layerwise(struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+	struct gnn_batches_opts batches;
+	int rc = GNN_OK;
+
+	if (!o->layerwise)
+		return GNN_OK;
+	r->source->parts = gnn_net_parts(o->shape.arch);
+	batches = batches_of(r);
+	if (o->reuse)
+		GNN_TRY(gnn_hot_choose(&r->hot, &(struct gnn_hot_opts){.policy = o->hot_policy,
+			.ratio = o->hot_ratio, .batches = &batches}));
+	r->onehop = (struct gnn_onehop_opts){.super_batch = o->super_batch};
+	if (r->hot != NULL) {
+		r->onehop.place = r->hot->place;
+		r->onehop.hot_count = r->hot->count;
+	}
+	if (o->dropout > 0)
+		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
+			"aggregates%s", r->source->parts > 1 ? " and on own rows" : "");
+out:
+	return rc;
+}
+
 static int open_run(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
@@ -75,6 +125,7 @@ static int open_run(struct run *r)
 		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
 		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
 	GNN_TRY(gnn_table_init(&r->table, o->backend, r->source, o->gather, o->sample));
+	GNN_TRY(open_layerwise(r));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
 		.graph = r->source->identity};
@@ -84,23 +135,10 @@ out:
 	return rc;
 }
 
-/* Threads that prepare batches: half of them, which the queues keep to what is needed. */
-static uint32_t workers_of(uint32_t threads)
-{
-	return threads < 4 ? 1 : threads > 64 ? 32 : threads / 2;
-}
-
 static int start_batches(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
-	const struct gnn_batches_opts batches = {.source = r->source, .net = r->net,
-		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
-		.last_step = r->steps, .workers = o->pipeline ? workers_of(o->threads) : 0,
-		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
-			.sampling = o->sampling, .dependency = o->dependency,
-			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
-			.bare = r->source->bottom != NULL},
-		.threads = o->threads};
+	const struct gnn_batches_opts batches = batches_of(r);
 
 	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
 		.table = &r->table, .pipeline = o->pipeline, .threads = o->threads});
@@ -173,7 +211,11 @@ static int learn(struct run *r, const struct gnn_there *t)
 	int rc;
 
 	GNN_TRY(step(r, t));
-	e->input_vertices += t->sample.id_count;
+	e->input_vertices += r->o->layerwise ? t->bottom.gathered : t->sample.id_count;
+	e->cpu_embed_s += t->bottom.seconds;
+	e->aggregated += t->bottom.computed;
+	e->reused += t->bottom.reused;
+	e->max_sample_age = gnn_max_u64(e->max_sample_age, t->bottom.age);
 	e->sample_s += t->sample_s;
 	e->collect_s += t->collect_s;
 	e->transfer_s += t->transfer_s;
@@ -210,6 +252,10 @@ static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 	gnn_json_u64(line, "input_vertices", e->input_vertices);
 	gnn_json_u64(line, "gathered_bytes", e->input_vertices * gnn_source_row_bytes(r->source));
 	gnn_json_u64(line, "h2d_bytes", e->h2d_bytes);
+	gnn_json_real(line, "cpu_embed_s", e->cpu_embed_s);
+	gnn_json_u64(line, "aggregated_vertices", e->aggregated);
+	gnn_json_u64(line, "reused_vertices", e->reused);
+	gnn_json_u64(line, "max_sample_age", e->max_sample_age);
 	gnn_metrics_end(line);
 }
 
@@ -384,6 +430,7 @@ static void close_run(struct run *r)
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
 	gnn_table_fini(&r->table);
+	gnn_hot_free(r->hot);
 	gnn_source_close(r->source);
 	gnn_state_fini(&r->state);
 }

@@ -8,6 +8,7 @@
 
 #include "op/grad.h"
 #include "train/carrier.h"
+#include "train/hot.h"
 #include "unit/train_fixture.h"
 
 namespace {
@@ -67,6 +68,7 @@ struct Source {
 		s.table = table.data();
 		s.dtype = GNN_F32;
 		s.dim = DIM;
+		s.parts = 1;
 		s.classes = CLASSES;
 		s.label = label.data();
 		s.train = train.data();
@@ -84,6 +86,7 @@ struct Source {
 		bottom.table = both.data();
 		s.table = nullptr;
 		s.bottom = &bottom;
+		s.parts = 2;
 	}
 	Graph graph{500, 30};
 	std::vector<float> table, both;
@@ -142,6 +145,7 @@ struct How {
 	gnn_sample_wish sample;
 	bool pipeline;
 	uint64_t steps; /* taken before the end */
+	const gnn_onehop_opts *onehop = nullptr;
 };
 
 std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_table *done)
@@ -169,7 +173,8 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_ta
 	o.batches.sampler.dependency = 1;
 	o.batches.sampler.layers = 2;
 	o.batches.sampler.fanout = fanout;
-	o.batches.sampler.bare = source.s.bottom != nullptr;
+	o.batches.sampler.bare = source.s.bottom != nullptr || how.onehop != nullptr;
+	o.batches.onehop = how.onehop;
 	o.table = &table;
 	o.pipeline = how.pipeline;
 	o.threads = 1;
@@ -177,7 +182,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_ta
 	while (to.size() < how.steps && gnn_carrier_next(carrier, &t) == GNN_OK) {
 		EXPECT_EQ(t->step, to.size());
 		EXPECT_EQ(t->seed[0], t->sample.id[0]);
-		to.emplace_back(*t, gnn_source_parts(&source.s));
+		to.emplace_back(*t, source.s.parts);
 		gnn_carrier_put(carrier, t);
 	}
 	if (how.steps > STEPS) {
@@ -250,6 +255,42 @@ TEST(Carrier, AggregatesInThePlaceOfFeatures)
 				ASSERT_EQ(got, want) << gather << sample << pipeline;
 				ASSERT_EQ(done.gather, GNN_GATHER_STAGED);
 			}
+	gnn_backend_destroy(cpu);
+}
+
+/* The CPU aggregates for what it or the device drew; workers change nothing. */
+TEST(Carrier, AggregatesOfTheBatch)
+{
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	gnn_table done;
+	gnn_hot *hot = nullptr;
+	gnn_batches_opts batches{};
+	gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches};
+
+	batches.source = &source.s;
+	ASSERT_EQ(gnn_hot_choose(&hot, &ho), GNN_OK);
+	EXPECT_EQ(hot->count, 150u);
+	room = 1 << 30;
+	source.s.parts = 2;
+	for (uint64_t count : {UINT64_C(0), hot->count}) {
+		const gnn_onehop_opts onehop{hot->place, count, 3};
+		const std::vector<Values> want = carry(cpu, source, {GNN_WISH_AUTO,
+			GNN_SAMPLE_AUTO, false, STEPS + 1, &onehop}, &done);
+
+		ASSERT_EQ(want.size(), STEPS);
+		for (const Values &v : want)
+			for (uint64_t i = 0; i < v.id.size(); i++)
+				ASSERT_EQ(v.x[(v.id.size() + i) * DIM], (float)(v.id[i] * DIM));
+		for (gnn_sample_wish sample : {GNN_SAMPLE_HOST, GNN_SAMPLE_DEVICE})
+			for (bool pipeline : {false, true}) {
+				const auto got = carry(device.backend, source, {GNN_WISH_STAGED,
+					sample, pipeline, STEPS + 1, &onehop}, &done);
+				ASSERT_EQ(got, want) << sample << pipeline;
+			}
+	}
+	gnn_hot_free(hot);
 	gnn_backend_destroy(cpu);
 }
 

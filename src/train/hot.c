@@ -1,0 +1,103 @@
+/* train/hot.c - see hot.h. */
+#include "train/hot.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+enum { BINS = 1 << 16 }; /* counts from here on are equals */
+
+/* How often each vertex is a row of the bottom layer in the batches of the first epoch. */
+static int count_samples(uint32_t *count, const struct gnn_batches_opts *from)
+{
+	struct gnn_batches_opts o = *from;
+	struct gnn_batches *batches = NULL;
+	struct gnn_batch *batch;
+	int rc;
+
+	o.first_step = 0;
+	o.last_step = gnn_ceil_div(o.source->train_count, o.batch_size);
+	o.workers = 0;
+	o.collect = false;
+	o.onehop = NULL;
+	GNN_TRY(gnn_batches_start(&batches, &o));
+	while ((rc = gnn_batches_next(batches, &batch)) == GNN_OK) {
+		for (uint64_t i = 0; i < batch->sample.id_count; i++)
+			count[batch->sample.id[i]] += count[batch->sample.id[i]] < BINS - 1;
+		gnn_batches_put(batches, batch);
+	}
+	rc = rc == GNN_EOF ? GNN_OK : rc;
+out:
+	gnn_batches_stop(batches);
+	return rc;
+}
+
+static void count_edges(uint32_t *count, const struct gnn_lists *l)
+{
+	for (gnn_eid e = 0; e < l->edges; e++) {
+		const gnn_vid u = gnn_lists_at(l, e);
+
+		count[u] += count[u] < BINS - 1;
+	}
+}
+
+/* The `most` vertices of the highest counts, ids ascending. */
+static void place(struct gnn_hot *h, const uint32_t *count, uint64_t vertices, uint64_t most,
+	uint64_t *bin)
+{
+	uint64_t above = 0, ties;
+	uint32_t least = BINS - 1;
+
+	for (gnn_vid v = 0; v < vertices; v++)
+		bin[count[v]]++;
+	/* Down to the bin that does not fit whole; those of no count are not wanted. */
+	while (least > 0 && above + bin[least] <= most)
+		above += bin[least--];
+	ties = least == 0 ? 0 : most - above;
+	for (gnn_vid v = 0; v < vertices; v++) {
+		const bool tie = count[v] == least && ties > 0;
+
+		ties -= tie;
+		h->place[v] = count[v] > least || tie ? (uint32_t)h->count++ : GNN_NOT_HOT;
+	}
+}
+
+int gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o)
+{
+	const struct gnn_lists *lists = o->batches->source->lists;
+	const uint64_t vertices = lists->vertices;
+	uint64_t most = (uint64_t)(o->ratio * (double)vertices), *bin = NULL;
+	struct gnn_hot *h = NULL;
+	uint32_t *count = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_ASSERT(o->ratio >= 0 && o->ratio <= 1);
+	most = gnn_min_u64(most, GNN_NOT_HOT - 1);
+	GNN_NEW(h, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(h->place, vertices, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(count, vertices, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(bin, BINS, GNN_MEM_MISC);
+	if (o->policy == GNN_HOT_DEGREE)
+		count_edges(count, lists);
+	else
+		GNN_TRY(count_samples(count, o->batches));
+	place(h, count, vertices, most, bin);
+	GNN_ASSERT(h->count <= most);
+	gnn_log(GNN_LOG_INFO, "train", "%llu of %llu vertices are hot",
+		(unsigned long long)h->count, (unsigned long long)vertices);
+	*out = h;
+	h = NULL;
+out:
+	gnn_mem_free(count);
+	gnn_mem_free(bin);
+	gnn_hot_free(h);
+	return rc;
+}
+
+void gnn_hot_free(struct gnn_hot *h)
+{
+	if (h == NULL)
+		return;
+	gnn_mem_free(h->place);
+	gnn_mem_free(h);
+}

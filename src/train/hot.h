@@ -1,0 +1,40 @@
+/*
+ * train/hot.h - which vertices the bottom layer needs most often.
+ *
+ * Flow     source, sampler's options -> [hot] -> onehop
+ * Owns     a place a vertex
+ * Lends    nothing
+ * Thread   constant once chosen
+ * Fails    GNN_EOS memory; as the sampler
+ *
+ *   presample  the batches of the first epoch are drawn, but for their last hop, and counted
+ *   degree     the listed out-edges: as often a vertex stands in the in-lists of others
+ *
+ * Of equals the smaller id is hot. A vertex that is never needed is not hot.
+ */
+#ifndef GNN_TRAIN_HOT_H
+#define GNN_TRAIN_HOT_H
+
+#include "train/batch.h"
+
+enum gnn_hot_policy { GNN_HOT_PRESAMPLE, GNN_HOT_DEGREE };
+
+struct gnn_hot {
+	uint32_t *place;    /* (V) below count, in the order of ids; or GNN_NOT_HOT */
+	uint64_t  count;
+};
+
+struct gnn_hot_opts {
+	enum gnn_hot_policy policy;
+	double   ratio;     /* of all vertices, at most */
+	const struct gnn_batches_opts *batches; /* without workers and rows: of the training */
+};
+
+GNN_BEGIN_DECLS
+
+int  gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o);
+void gnn_hot_free  (struct gnn_hot *h); /* NULL is fine */
+
+GNN_END_DECLS
+
+#endif
