@@ -20,7 +20,8 @@
 struct gnn_container {
 	struct gnn_container_opts opts; /* path and format are the container's own */
 	struct gnn_layout layout;
-	struct gnn_pub *pub;             /* while writing, else NULL */
+	struct gnn_pub *pub;             /* while writing what it made, else NULL */
+	char *joined;                    /* while writing what another made: the temporary */
 	uint8_t *sealed[GNN_ARRAYS_MAX]; /* while writing: (blocks) 1 when on the disk */
 	struct stat seen;                /* while reading: the file that was opened */
 	void *map;                       /* of the file, or NULL */
@@ -200,7 +201,43 @@ int gnn_container_set_number(struct gnn_container *c, const char *name, uint64_t
 
 const char *gnn_container_temp(const struct gnn_container *c)
 {
-	return gnn_pub_temp(c->pub);
+	return c->joined != NULL ? c->joined : gnn_pub_temp(c->pub);
+}
+
+int gnn_container_join(struct gnn_container **out, const struct gnn_container_opts *o,
+	const char *temp)
+{
+	struct gnn_container *c = NULL;
+	int rc = GNN_OK;
+
+	*out = NULL;
+	GNN_TRY(new_container(&c, o));
+	c->joined = gnn_mem_text(temp);
+	if (c->joined == NULL) {
+		rc = GNN_EOS;
+		goto out;
+	}
+	GNN_TRY(gnn_layout_read(temp, o->format, &c->layout));
+	for (uint32_t i = 0; i < c->layout.array_count; i++)
+		GNN_NEW_ARRAY(c->sealed[i], gnn_array_blocks(&c->layout.array[i]), GNN_MEM_IO);
+	*out = c;
+	c = NULL;
+out:
+	gnn_container_close(c);
+	return rc;
+}
+
+int gnn_container_sync(const struct gnn_container *c)
+{
+	const char *path = gnn_container_temp(c);
+	int fd = gnn_sys_open(path, O_RDONLY), rc = GNN_OK;
+
+	if (fd < 0)
+		return gnn_sys_open_failed(GNN_EIO, -fd, path);
+	if (fsync(fd) < 0)
+		rc = gnn_err_sys(GNN_EIO, errno, "%s: cannot be brought to the disk", path);
+	gnn_sys_close(fd);
+	return rc;
 }
 
 void gnn_container_block_done(
@@ -474,6 +511,7 @@ void gnn_container_close(struct gnn_container *c)
 	gnn_layout_fini(&c->layout);
 	for (uint32_t i = 0; i < GNN_ARRAYS_MAX; i++)
 		gnn_mem_free(c->sealed[i]);
+	gnn_mem_free(c->joined);
 	gnn_mem_free((void *)c->opts.path);
 	gnn_mem_free((void *)c->opts.format);
 	gnn_mem_free(c);

@@ -62,6 +62,15 @@ const char *gnn_container_temp(const struct gnn_container *c);
 void gnn_container_block_done(struct gnn_container *c, const struct gnn_array *a, uint64_t block,
 	uint64_t sum);
 
+/*
+ * Several processes write one file: the one that made it, and others that join it by the name of
+ * its temporary. Each writes its blocks; the maker must hear of all of them before it commits.
+ */
+int gnn_container_join(struct gnn_container **out, const struct gnn_container_opts *o,
+	const char *temp);
+/* What this process wrote is on the disk; also where others made the file. */
+int gnn_container_sync(const struct gnn_container *c);
+
 /* Every array must have been written whole. Writes checksums, fsyncs, renames. Sets c to NULL. */
 int  gnn_container_commit(struct gnn_container **c);
 

@@ -6,10 +6,30 @@ enum { PIECE_BYTES = 1 << 20, AHEAD = 2 };
 int gnn_cursor_open(struct gnn_cursor *c, struct gnn_container *container,
 	const struct gnn_array *a, struct gnn_progress *progress)
 {
-	GNN_ASSERT(gnn_dtype_bytes(a->dtype) != sizeof(uint16_t));
-	*c = (struct gnn_cursor){
-		.array = a, .progress = progress, .item_bytes = gnn_dtype_bytes(a->dtype)};
-	return gnn_stream_open_array(&c->stream, container, a, PIECE_BYTES, AHEAD);
+	int rc = gnn_cursor_open_part(c, container, a, 0, a->bytes / gnn_dtype_bytes(a->dtype));
+
+	c->progress = progress;
+	return rc;
+}
+
+int gnn_cursor_open_part(struct gnn_cursor *c, struct gnn_container *container,
+	const struct gnn_array *a, uint64_t first, uint64_t count)
+{
+	const uint64_t item = gnn_dtype_bytes(a->dtype);
+	const struct gnn_stream_opts o = {
+		.container = container,
+		.array = a,
+		.first_byte = first * item,
+		.bytes = count * item,
+		.piece_bytes = PIECE_BYTES,
+		.ahead = AHEAD,
+		.lent = 1,
+		.verify = true,
+	};
+
+	GNN_ASSERT(item != sizeof(uint16_t));
+	*c = (struct gnn_cursor){.array = a, .item_bytes = (uint32_t)item};
+	return gnn_stream_open(&c->stream, &o);
 }
 
 int gnn_cursor_refill_(struct gnn_cursor *c)

@@ -28,6 +28,9 @@ GNN_BEGIN_DECLS
 
 int  gnn_cursor_open (struct gnn_cursor *c, struct gnn_container *container,
 	const struct gnn_array *a, struct gnn_progress *progress);
+/* Items [first, first + count) only. */
+int  gnn_cursor_open_part(struct gnn_cursor *c, struct gnn_container *container,
+	const struct gnn_array *a, uint64_t first, uint64_t count);
 int  gnn_cursor_refill_(struct gnn_cursor *c); /* internal: the next piece */
 void gnn_cursor_close(struct gnn_cursor *c); /* all zero is fine */
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "io/store_schema.h"
+#include "io/stream.h"
 
 #include <inttypes.h>
 
@@ -116,6 +117,8 @@ int gnn_store_open(struct gnn_store **out, const struct gnn_container_opts *o)
 			" edges, which no file holds",
 			o->path, s->vertices, s->edges);
 	GNN_TRY(find_arrays(s));
+	s->whole_vertices = s->vertices;
+	s->whole_edges = s->in_edges = s->edges;
 	*out = s;
 	s = NULL;
 out:
@@ -129,4 +132,50 @@ void gnn_store_close(struct gnn_store *s)
 		return;
 	gnn_container_close(s->container);
 	gnn_mem_free(s);
+}
+
+int gnn_store_list_begin(const struct gnn_store *s, const struct gnn_topology *t, gnn_vid v,
+	gnn_eid *edge)
+{
+	int rc;
+
+	GNN_TRY(gnn_array_load(s->container, t->offsets, v * sizeof(*edge), sizeof(*edge), edge));
+	if (*edge > s->whole_edges)
+		return gnn_err(GNN_EDATA, "%s: row %" PRIu64 " begins at %" PRIu64 ", the store "
+			"has %" PRIu64 " edges", t->offsets->name, v, *edge, s->whole_edges);
+out:
+	return rc;
+}
+
+/* The lists of rows [first, first + count) of one direction. */
+static int find_lists(const struct gnn_store *s, const struct gnn_topology *t, gnn_vid first,
+	uint64_t count, gnn_eid *begin, uint64_t *edges)
+{
+	gnn_eid end;
+	int rc;
+
+	GNN_TRY(gnn_store_list_begin(s, t, first, begin));
+	GNN_TRY(gnn_store_list_begin(s, t, first + count, &end));
+	if (end < *begin)
+		return gnn_err(GNN_EDATA, "%s: row %" PRIu64 " begins at %" PRIu64 ", behind row %"
+			PRIu64 " at %" PRIu64, t->offsets->name, first, *begin, first + count,
+			end);
+	*edges = end - *begin;
+out:
+	return rc;
+}
+
+int gnn_store_view(struct gnn_store *view, const struct gnn_store *s, gnn_vid first,
+	uint64_t count)
+{
+	int rc;
+
+	GNN_ASSERT(s->vertices == s->whole_vertices && first + count <= s->vertices);
+	*view = *s;
+	view->first = first;
+	view->vertices = count;
+	GNN_TRY(find_lists(s, &s->out, first, count, &view->first_out, &view->edges));
+	GNN_TRY(find_lists(s, &s->in, first, count, &view->first_in, &view->in_edges));
+out:
+	return rc;
 }

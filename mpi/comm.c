@@ -25,7 +25,8 @@ int gnn_comm_start(struct gnn_comm **out, const struct gnn_comm_opts *o)
 
 void gnn_comm_describe(struct gnn_comm_rank *me)
 {
-	*me = (struct gnn_comm_rank){.local_size = 1, .cores = gnn_machine_cores()};
+	*me = (struct gnn_comm_rank){.local_size = 1, .cores = gnn_machine_cores(), .sharers = 1,
+		.core_set = gnn_machine_core_set()};
 	if (gethostname(me->host, sizeof(me->host) - 1) != 0)
 		memcpy(me->host, "unknown", sizeof("unknown"));
 }

@@ -218,6 +218,18 @@ static bool is_ending(struct comm_mpi *m)
 	return ending;
 }
 
+/* Ranks that the launcher did not bind to cores of their own. */
+static void count_sharers(struct comm_mpi *m)
+{
+	struct gnn_comm_rank *me = &m->base.ranks[m->base.rank];
+
+	me->sharers = 0;
+	for (uint32_t r = 0; r < m->base.size; r++)
+		if (m->base.ranks[r].core_set == me->core_set &&
+			strcmp(m->base.ranks[r].host, me->host) == 0)
+			me->sharers++;
+}
+
 /* Host, place among those that share memory, and whether the launcher counts as MPI does. */
 static int introduce(struct comm_mpi *m)
 {
@@ -242,6 +254,7 @@ static int introduce(struct comm_mpi *m)
 	me.local_size = (uint32_t)local_size;
 	GNN_NEW_ARRAY(m->base.ranks, size, GNN_MEM_MISC);
 	MPI_Allgather(&me, sizeof(me), MPI_BYTE, m->base.ranks, sizeof(me), MPI_BYTE, m->world);
+	count_sharers(m);
 	GNN_NEW_ARRAY(m->verdicts, size, GNN_MEM_MISC);
 	GNN_TRY(gnn_watch_init(&m->watch, m->control,
 		(uint64_t)m->opts.peer_timeout_s * 1000000000u, m->base.ranks));

@@ -24,6 +24,8 @@ struct gnn_comm_rank {
 	uint32_t local_rank; /* among the ranks that share memory */
 	uint32_t local_size;
 	uint32_t cores;      /* in its affinity mask */
+	uint32_t sharers;    /* ranks of its host with the same mask, itself included */
+	uint64_t core_set;   /* a hash of the mask */
 };
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/trace.h"
 #include "base/usage.h"
 #include "cmd/cmd.h"
-#include "mpi/comm.h"
+#include "mpi/same_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,27 +82,53 @@ static void wait_briefly(char **argv)
 }
 
 /* Commands that do not divide their work run as one task. */
-static int check_ranks(const struct gnn_comm *comm, const struct gnn_command *command)
+static int check_ranks(const struct gnn_comm *comm, enum gnn_command_id command)
 {
-	if (gnn_comm_size(comm) == 1)
+	if (gnn_comm_size(comm) == 1 || command == GNN_CMD_INFER)
 		return GNN_OK;
-	return gnn_err(GNN_ECONFIG, "%s runs as one task, not as %u ranks", command->name,
-		gnn_comm_size(comm));
+	return gnn_err(GNN_ECONFIG, "%s runs as one task, not as %u ranks",
+		commands[command].name, gnn_comm_size(comm));
 }
 
-/* Puts numbers in the place of "auto", and makes them hold. */
+/* Puts numbers in the place of "auto", and makes them hold. Ranks of a machine share it. */
 static void take_share_of_machine(struct gnn_config *c)
 {
+	const struct gnn_comm_rank *me = &gnn_comm_ranks(c->comm)[gnn_comm_rank(c->comm)];
 	struct gnn_memory_state memory;
 
 	if (c->threads == 0)
-		c->threads = gnn_machine_cores();
+		c->threads = gnn_max_u64(gnn_machine_cores() / me->sharers, 1);
 	omp_set_num_threads((int)c->threads);
 	if (c->host_memory == 0) {
 		gnn_machine_memory(&memory, "");
-		c->host_memory = gnn_machine_budget(&memory);
+		c->host_memory = gnn_machine_budget(&memory) / me->local_size;
 	}
 	gnn_mem_limit(c->host_memory);
+}
+
+/* One of several ranks speaks for all; warnings come from any. */
+static void set_voice(const struct gnn_config *c)
+{
+	bool speaks = gnn_comm_rank(c->comm) == 0;
+
+	if (!speaks && c->log_level > (int)GNN_LOG_WARN)
+		gnn_log_set_level(GNN_LOG_WARN);
+	gnn_progress_enable(speaks && c->progress != GNN_OPT_OFF);
+}
+
+/* Metrics and the trace are those of rank 0. */
+static int open_reports(const struct gnn_config *c)
+{
+	int rc = GNN_OK;
+
+	if (gnn_comm_rank(c->comm) > 0)
+		return GNN_OK;
+	if (c->metrics != NULL)
+		GNN_TRY(gnn_metrics_open(c->metrics));
+	if (c->trace != NULL)
+		GNN_TRY(gnn_trace_open(c->trace));
+out:
+	return rc;
 }
 
 static void report_start(const struct gnn_config *c)
@@ -151,21 +177,18 @@ static int run_command(struct gnn_config *c, bool *said)
 {
 	const struct gnn_command *command = &commands[c->command];
 	uint64_t start = gnn_clock_ns(), span;
-	struct gnn_comm *comm = NULL;
 	int rc = GNN_OK;
 
 	gnn_log_set_level((enum gnn_log_level)c->log_level);
-	gnn_progress_enable(c->progress != GNN_OPT_OFF);
-	GNN_TRY(gnn_comm_start(&comm, &(struct gnn_comm_opts){
+	GNN_TRY(gnn_comm_start(&c->comm, &(struct gnn_comm_opts){
 		.peer_timeout_s = (uint32_t)c->peer_timeout,
 		.allow_singleton = c->allow_singleton}));
-	GNN_TRY(check_ranks(comm, command));
+	set_voice(c);
+	GNN_TRY(check_ranks(c->comm, c->command));
 	take_share_of_machine(c);
+	GNN_TRY(gnn_same_options(c->comm, c));
 	GNN_TRY(gnn_fault_parse(c->faults));
-	if (c->metrics != NULL)
-		GNN_TRY(gnn_metrics_open(c->metrics));
-	if (c->trace != NULL)
-		GNN_TRY(gnn_trace_open(c->trace));
+	GNN_TRY(open_reports(c));
 	report_start(c);
 	gnn_usage_start((const char *const[]){c->args[0], c->arg_count > 1 ? c->args[1] : NULL,
 		c->out, c->scratch}, 4);
@@ -178,7 +201,7 @@ out:
 	rc = first_of(rc, gnn_trace_close);
 	rc = first_of(rc, gnn_metrics_close);
 	rc = first_of(rc, gnn_out_finish); /* before the ranks part */
-	return gnn_comm_end(&comm, rc, said);
+	return gnn_comm_end(&c->comm, rc, said);
 }
 
 static void list_crash_points(void)

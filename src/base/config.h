@@ -51,6 +51,7 @@ struct gnn_config {
 
 	/* Every command. */
 	const char *backend;      /* "auto", "cpu" */
+	struct gnn_comm *comm;    /* the ranks that work together, in a run */
 	uint64_t    threads;      /* main fills in the affinity mask for auto */
 	uint64_t    seed;
 	uint64_t    host_memory;  /* bytes; main fills in what is free for auto */

@@ -25,7 +25,8 @@ static const struct cgroup versions[] = {
 		"total_inactive_file"},
 };
 
-uint32_t gnn_machine_cores(void)
+/* How many cores there are in the affinity mask, and a hash (FNV-1a) of which; 0: unknown. */
+static uint32_t read_mask(uint64_t *hash)
 {
 	/* The mask must be as long as the kernel's; it grows until it is. */
 	for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
@@ -37,11 +38,30 @@ uint32_t gnn_machine_cores(void)
 			break;
 		if (sched_getaffinity(0, bytes, mask) == 0)
 			count = CPU_COUNT_S(bytes, mask);
+		*hash = UINT64_C(0xcbf29ce484222325);
+		for (int i = 0; count > 0 && i < bits; i++)
+			if (CPU_ISSET_S((size_t)i, bytes, mask))
+				*hash = (*hash ^ (uint64_t)i) * UINT64_C(0x100000001b3);
 		CPU_FREE(mask);
 		if (count > 0)
 			return (uint32_t)count;
 	}
-	return 1;
+	return 0;
+}
+
+uint32_t gnn_machine_cores(void)
+{
+	uint64_t hash;
+	uint32_t count = read_mask(&hash);
+
+	return count > 0 ? count : 1;
+}
+
+uint64_t gnn_machine_core_set(void)
+{
+	uint64_t hash;
+
+	return read_mask(&hash) > 0 ? hash : 0;
 }
 
 /* The number behind `key` at the start of a line; the first number of the file for "". */

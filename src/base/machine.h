@@ -23,6 +23,8 @@ struct gnn_memory_state {
 GNN_BEGIN_DECLS
 
 uint32_t gnn_machine_cores(void); /* in the affinity mask, at least 1 */
+/* A hash of the mask: programs of a machine that have the same share their cores. */
+uint64_t gnn_machine_core_set(void);
 
 /* `root` is in front of /proc and /sys: "" but in tests. */
 void     gnn_machine_memory(struct gnn_memory_state *m, const char *root);

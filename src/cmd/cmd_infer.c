@@ -10,6 +10,7 @@
 #include "cmd/infer_explain.h"
 #include "infer/infer.h"
 #include "io/file.h"
+#include "mpi/comm.h"
 #include "tier/evict.h"
 
 #include <math.h>
@@ -98,8 +99,8 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_shut(j);
 }
 
-static int print_json(const struct gnn_store *s, const struct gnn_backend *b,
-	const struct gnn_infer_report *r)
+static int print_json(const struct gnn_config *config, const struct gnn_store *s,
+	const struct gnn_backend *b, const struct gnn_infer_report *r)
 {
 	struct gnn_json *j;
 	int rc = gnn_json_create(&j);
@@ -108,7 +109,7 @@ static int print_json(const struct gnn_store *s, const struct gnn_backend *b,
 		return rc;
 	gnn_json_text(j, "command", "infer");
 	gnn_json_text(j, "backend", b->ops->name);
-	gnn_json_u64(j, "ranks", 1);
+	gnn_json_u64(j, "ranks", gnn_comm_size(config->comm));
 	gnn_json_u64(j, "vertices", s->vertices);
 	gnn_json_u64(j, "edges", s->edges);
 	gnn_json_real(j, "wall_s", r->wall_s);
@@ -217,6 +218,14 @@ out:
 	return rc;
 }
 
+/* Of several ranks each works with its cores, whatever devices there are. */
+static const char *backend_of(const struct gnn_config *c)
+{
+	bool several = gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "auto") == 0;
+
+	return several ? "cpu" : c->backend;
+}
+
 static bool is_verified(const struct gnn_config *c)
 {
 	if (c->verify_reads == GNN_OPT_AUTO)
@@ -272,12 +281,12 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.published = c->design == GNN_OPT_DESIGN_PUBLISHED}));
 	GNN_TRY(gnn_model_set_fanout(model, c->fanout, c->sample_scale == GNN_OPT_ON));
 	GNN_TRY(make_provenance(c, &provenance));
-	GNN_TRY(gnn_backend_create(&backend, c->backend,
+	GNN_TRY(gnn_backend_create(&backend, backend_of(c),
 		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads,
 			.memory_bytes = c->gpu_memory}));
 	collect_facts(c, &facts);
 	gnn_stop_listen();
-	opts = (struct gnn_infer_opts){.store = store, .model = model,
+	opts = (struct gnn_infer_opts){.store = store, .model = model, .comm = c->comm,
 		.backend = backend, .out_path = c->out, .scratch = c->scratch,
 		.model_path = c->model, .fact = facts.fact,
 		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume, .explain = c->explain,
@@ -291,6 +300,8 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.engine = (enum gnn_dio_engine)c->io, .provenance = provenance};
 	GNN_TRY(parse_tiered(c, &opts));
 	GNN_TRY(gnn_infer_run(&opts, &report));
+	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */
+		goto out;
 	if (c->explain && c->json) {
 		GNN_TRY(gnn_explain_json(&report, backend));
 		goto out;
@@ -303,7 +314,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		gnn_log(GNN_LOG_INFO, "infer", "%s is there, by the same run: nothing to do",
 			c->out);
 	if (c->json)
-		GNN_TRY(print_json(store, backend, &report));
+		GNN_TRY(print_json(c, store, backend, &report));
 	else if (!report.finished_before)
 		print_text(c, store, backend, &report);
 out:

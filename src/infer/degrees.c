@@ -23,13 +23,13 @@ static int set_degree(uint32_t *degree, const char *name, gnn_vid v, uint64_t be
 	if (end - begin > UINT32_MAX)
 		return gnn_err(GNN_EDATA, "%s: vertex %llu has %llu edges, at most 2^32 - 1 can be "
 			"counted", name, (unsigned long long)v, (unsigned long long)(end - begin));
-	degree[v] = (uint32_t)(end - begin);
+	*degree = (uint32_t)(end - begin);
 	return GNN_OK;
 }
 
-/* All degrees from one array of offsets. */
+/* All degrees from one array of offsets, whose lists end at `edges`. */
 static int read_degrees(struct gnn_degrees *d, uint32_t *degree, const struct gnn_store *s,
-	const struct gnn_array *offsets, bool verify)
+	const struct gnn_array *offsets, gnn_eid edges, bool verify)
 {
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;
@@ -37,15 +37,18 @@ static int read_degrees(struct gnn_degrees *d, uint32_t *degree, const struct gn
 	int rc;
 
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
-		.container = s->container, .array = offsets, .bytes = offsets->bytes,
-		.piece_bytes = OFFSET_PIECE_BYTES, .ahead = 2, .lent = 1, .verify = verify}));
+		.container = s->container, .array = offsets,
+		.first_byte = s->first * sizeof(gnn_eid),
+		.bytes = (s->vertices + 1) * sizeof(gnn_eid), .piece_bytes = OFFSET_PIECE_BYTES,
+		.ahead = 2, .lent = 1, .verify = verify}));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		const uint64_t *offset = piece->data;
 		uint64_t count = piece->bytes / sizeof(*offset);
 
 		for (uint64_t i = 0; i < count && rc == GNN_OK; i++, seen++) {
 			if (seen > 0)
-				rc = set_degree(degree, offsets->name, seen - 1, last, offset[i]);
+				rc = set_degree(&degree[seen - 1], offsets->name,
+					s->first + seen - 1, last, offset[i]);
 			last = offset[i];
 		}
 		gnn_stream_put(stream, piece);
@@ -55,9 +58,9 @@ static int read_degrees(struct gnn_degrees *d, uint32_t *degree, const struct gn
 	if (rc < 0)
 		goto out;
 	rc = GNN_OK;
-	if (seen != s->vertices + 1 || last != s->edges)
+	if (seen != s->vertices + 1 || last != edges)
 		GNN_FAIL(GNN_EDATA, "%s ends at %llu, the store has %llu edges", offsets->name,
-			(unsigned long long)last, (unsigned long long)s->edges);
+			(unsigned long long)last, (unsigned long long)edges);
 	d->read_bytes += gnn_stream_read_bytes(stream);
 out:
 	gnn_stream_close(stream);
@@ -88,12 +91,12 @@ int gnn_degrees_load(struct gnn_degrees **out, const struct gnn_store *s, bool v
 	GNN_NEW_ARRAY(d->in, s->vertices, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(d->hub_bits, words, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(d->hub_rank, words, GNN_MEM_TOPOLOGY);
-	GNN_TRY(read_degrees(d, d->in, s, s->in.offsets, verify));
+	GNN_TRY(read_degrees(d, d->in, s, s->in.offsets, s->first_in + s->in_edges, verify));
 	if (s->self_loops != NULL) {
 		GNN_NEW_ARRAY(d->loops, s->vertices, GNN_MEM_TOPOLOGY);
-		GNN_TRY(gnn_array_load(s->container, s->self_loops, 0, s->self_loops->bytes,
-			d->loops));
-		d->read_bytes += s->self_loops->bytes;
+		GNN_TRY(gnn_array_load(s->container, s->self_loops, s->first * sizeof(*d->loops),
+			s->vertices * sizeof(*d->loops), d->loops));
+		d->read_bytes += s->vertices * sizeof(*d->loops);
 	}
 	mark_hubs(d, d->vertices);
 	*out = d;
@@ -109,7 +112,7 @@ int gnn_degrees_load_out(struct gnn_degrees *d, const struct gnn_store *s, bool 
 
 	GNN_ASSERT(d->backend == NULL && d->out == NULL);
 	GNN_NEW_ARRAY(d->out, s->vertices, GNN_MEM_TOPOLOGY);
-	GNN_TRY(read_degrees(d, d->out, s, s->out.offsets, verify));
+	GNN_TRY(read_degrees(d, d->out, s, s->out.offsets, s->first_out + s->edges, verify));
 out:
 	return rc;
 }

@@ -10,6 +10,7 @@
 
 /* The list that a walk over the parts is in. */
 struct sum {
+	gnn_vid  first;  /* of the rows: ids of neighbours count from 0 */
 	gnn_vid  vertex;
 	uint64_t left;   /* edges to come */
 	double   weight;
@@ -32,7 +33,8 @@ static void close_list(struct gnn_degrees *d, struct sum *s)
 
 static void open_list(struct sum *s, const struct gnn_degrees *d, gnn_vid v)
 {
-	*s = (struct sum){.vertex = v, .left = d->in[v], .any = true, .own = s->own};
+	*s = (struct sum){.first = s->first, .vertex = v, .left = d->in[v], .any = true,
+		.own = s->own};
 }
 
 /* Edges [i, i + count) of a part, all of one list. */
@@ -40,7 +42,7 @@ static void add_edges(struct gnn_degrees *d, struct sum *s, const struct gnn_inl
 	uint64_t i, uint64_t count)
 {
 	for (uint64_t k = i; k < i + count; k++) {
-		if (d->loop_weights != NULL && gnn_inlist_neighbor(p, k) == s->vertex)
+		if (d->loop_weights != NULL && gnn_inlist_neighbor(p, k) == s->first + s->vertex)
 			d->loop_weights[s->vertex] = p->weights[k];
 		else
 			s->weight += (double)p->weights[k];
@@ -73,7 +75,7 @@ static int sum_lists(struct gnn_degrees *d, const struct gnn_store *s, bool repl
 {
 	struct gnn_inlist *list = NULL;
 	struct gnn_inlist_part part;
-	struct sum sum = {.own = replace_loops ? 1.0f : 0.0f};
+	struct sum sum = {.first = s->first, .own = replace_loops ? 1.0f : 0.0f};
 	int rc;
 
 	GNN_TRY(gnn_inlist_open(&list, &(struct gnn_inlist_opts){.store = s, .degrees = d,

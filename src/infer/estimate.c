@@ -29,11 +29,11 @@ struct pass_bytes {
 static double topology_bytes(const struct gnn_infer_opts *o, uint32_t l)
 {
 	const struct gnn_store *s = o->store;
-	double bytes = (double)s->out.offsets->bytes + (double)s->out.neighbors->bytes;
+	double item = gnn_dtype_bytes(s->out.neighbors->dtype);
 
 	if (s->out.weights != NULL && gnn_model_conv(o->model, l)->edge_weights)
-		bytes += (double)s->out.weights->bytes;
-	return bytes;
+		item += sizeof(float);
+	return (double)(s->vertices + 1) * sizeof(gnn_eid) + (double)s->edges * item;
 }
 
 /* Share of the vertices that are in one shard. */
@@ -127,6 +127,8 @@ static double seconds_of_pass(const struct pass_bytes *b, const struct gnn_layer
 			GNN_PAGE_BYTES / disk->page_bytes_s);
 	if (work > 0.0)
 		work += control / o->threads; /* on the same cores */
+	if (entries <= 0.0) /* a rank may be without vertices */
+		return larger(larger(io, control), work);
 	first = larger((double)p->entries, (double)lp->chunk_rows / (double)o->store->vertices *
 		entries) / entries;
 	first = first < 1.0 ? first : 1.0; /* item, which nothing overlaps */

@@ -2,33 +2,11 @@
 #include "infer/feed.h"
 
 #include "base/mem.h"
-#include "base/queue.h"
-#include "base/stage.h"
 #include "base/trace.h"
+#include "infer/feed_inside.h"
 #include "infer/neighbors.h"
-#include "io/stream.h"
-
-#include <string.h>
 
 enum { AHEAD_MIN = 2, AHEAD_MAX = 32, LIST_SHARE = 4 /* lists are a part of what is read */ };
-
-struct gnn_feed {
-	struct gnn_feed_opts o;
-	struct gnn_rows_reader *rows, *own;
-	struct gnn_stream   *offsets, *neighbors, *weights;
-	struct gnn_piece    *offset_piece; /* starts of the chunk's rows */
-	struct gnn_piece    *offset_next;  /* looked at for the end of the last row */
-	struct gnn_piece    *edge_piece, *weight_piece; /* of the same edges */
-	gnn_eid              edge_cursor;  /* next edge to take */
-	gnn_eid              edge_end;     /* of edge_piece */
-	gnn_vid              tail;         /* where the last edge of the item before leads */
-	uint64_t             tail_copies;  /* of it, when its list goes on; else 0 */
-	struct gnn_grouper   grouper;
-	struct gnn_work     *work; /* (ahead) */
-	struct gnn_queue    *ready, *idle;
-	struct gnn_stage    *stage;
-	uint64_t             read_bytes;
-};
 
 /* Lists point into the pieces; programs are copies. */
 static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
@@ -74,6 +52,25 @@ static struct gnn_rows_opts rows_opts(const struct gnn_feed_opts *o)
 		.lent = o->ahead + 1, .verify = o->verify};
 }
 
+static struct gnn_packets_opts packets_opts(const struct gnn_feed_opts *o)
+{
+	return (struct gnn_packets_opts){.share = o->share, .shards = o->shards,
+		.shard = o->shard, .panel_rows = o->panel_rows, .chunk_rows = o->chunk_rows,
+		.dtype = o->store->out.neighbors->dtype, .weighted = o->weighted,
+		.drop_loops = o->drop_loops, .sample = o->sample};
+}
+
+/* Packets of twice an average chunk, and the rows that each work item sends. */
+static uint64_t round_bytes(const struct gnn_feed_opts *o)
+{
+	struct gnn_packets_opts packets = packets_opts(o);
+	double average = (double)o->store->whole_edges /
+		(double)gnn_max_u64(o->store->whole_vertices, 1);
+
+	return gnn_packets_bytes(&packets, (uint64_t)(2.0 * average * (double)o->chunk_rows)) +
+		o->ahead * o->share->size * o->chunk_rows * sizeof(uint32_t);
+}
+
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 {
 	struct gnn_rows_opts rows = rows_opts(o);
@@ -86,44 +83,35 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
 				o->store->vertices)) +
-		(o->weighted ? weight_bytes(o) : 0) +
+		(o->weighted ? weight_bytes(o) : 0) + (o->share != NULL ? round_bytes(o) : 0) +
 		(weighs(o) && !o->lists ? o->entries * sizeof(float) * o->ahead : 0);
 }
 
-/* From item `first` of an array to its end. */
+/* Items [first, end) of an array. */
 static int open_stream(struct gnn_stream **out, const struct gnn_feed *f,
-	const struct gnn_array *array, uint64_t first, uint64_t piece_bytes, uint32_t ahead,
-	uint32_t lent)
+	const struct gnn_array *array, uint64_t first, uint64_t end, uint64_t piece_bytes,
+	uint32_t ahead, uint32_t lent)
 {
-	uint64_t first_byte = first * gnn_dtype_bytes(array->dtype);
+	uint64_t item = gnn_dtype_bytes(array->dtype);
 
 	return gnn_stream_open(out, &(struct gnn_stream_opts){
-		.container = f->o.store->container, .array = array, .first_byte = first_byte,
-		.bytes = array->bytes - first_byte, .piece_bytes = piece_bytes,
+		.container = f->o.store->container, .array = array, .first_byte = first * item,
+		.bytes = (end - first) * item, .piece_bytes = piece_bytes,
 		.ahead = ahead, .lent = lent, .verify = f->o.verify});
 }
 
-/* Where the list of the first row begins. */
-static int find_first_edge(struct gnn_feed *f)
+/* Where the list of the first row begins, which may be past the last. */
+static int find_first_edge(struct gnn_feed *f, gnn_vid *first)
 {
-	struct gnn_stream *stream = NULL;
-	struct gnn_piece *piece;
+	const struct gnn_store *s = f->o.store;
 	int rc = GNN_OK;
 
-	if (f->o.first_row == 0)
-		return GNN_OK;
-	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
-		.container = f->o.store->container, .array = f->o.store->out.offsets,
-		.first_byte = f->o.first_row * 8, .bytes = 8, .piece_bytes = 8, .ahead = 1,
-		.lent = 1}));
-	GNN_TRY(gnn_stream_next(stream, &piece));
-	f->edge_cursor = f->edge_end = *(const uint64_t *)piece->data;
-	if (f->edge_cursor > f->o.store->edges)
-		rc = gnn_err(GNN_EDATA, "topology/out/offsets: row %llu begins at %llu, the store "
-			"has %llu edges", (unsigned long long)f->o.first_row,
-			(unsigned long long)f->edge_cursor, (unsigned long long)f->o.store->edges);
+	*first = s->first + gnn_min_u64(f->o.first_row, s->vertices);
+	f->edge_cursor = s->first_out;
+	if (f->o.first_row > 0)
+		GNN_TRY(gnn_store_list_begin(s, &s->out, *first, &f->edge_cursor));
+	f->edge_end = f->edge_cursor;
 out:
-	gnn_stream_close(stream);
 	return rc;
 }
 
@@ -132,17 +120,23 @@ static int open_streams(struct gnn_feed *f)
 	const struct gnn_store *s = f->o.store;
 	struct gnn_rows_opts rows = rows_opts(&f->o);
 	uint32_t lists = ahead_of(&f->o, LIST_SHARE * f->o.list_bytes);
+	gnn_eid end = s->first_out + s->edges;
+	gnn_vid first;
 	int rc;
 
-	GNN_TRY(find_first_edge(f));
+	GNN_TRY(find_first_edge(f, &first));
 	GNN_TRY(gnn_rows_open(&f->rows, &f->o.rows, &rows));
 	GNN_TRY(gnn_rows_open(&f->own, &f->o.own, &rows));
-	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, f->o.first_row, f->o.chunk_rows * 8,
-		ahead_of(&f->o, f->o.chunk_rows * 8), 2));
-	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, f->edge_cursor, f->o.list_bytes,
-		lists, neighbors_lent(&f->o)));
+	GNN_TRY(open_stream(&f->offsets, f, s->out.offsets, first, s->first + s->vertices + 1,
+		f->o.chunk_rows * 8, ahead_of(&f->o, f->o.chunk_rows * 8), 2));
+	if (f->edge_cursor > end)
+		GNN_FAIL(GNN_EDATA, "topology/out/offsets: row %llu begins at %llu, behind its end "
+			"%llu", (unsigned long long)first, (unsigned long long)f->edge_cursor,
+			(unsigned long long)end);
+	GNN_TRY(open_stream(&f->neighbors, f, s->out.neighbors, f->edge_cursor, end,
+		f->o.list_bytes, lists, neighbors_lent(&f->o)));
 	if (f->o.weighted)
-		GNN_TRY(open_stream(&f->weights, f, s->out.weights, f->edge_cursor,
+		GNN_TRY(open_stream(&f->weights, f, s->out.weights, f->edge_cursor, end,
 			weight_piece_bytes(&f->o), lists, neighbors_lent(&f->o)));
 out:
 	return rc;
@@ -158,7 +152,7 @@ static int next_piece(struct gnn_stream *s, struct gnn_piece **piece, const char
 }
 
 /* Offsets of the next chunk; *end is where its last row ends. */
-static int next_offsets(struct gnn_feed *f, uint64_t rows, gnn_eid *end)
+int gnn_feed_next_offsets(struct gnn_feed *f, uint64_t rows, gnn_eid *end)
 {
 	int rc;
 
@@ -178,12 +172,7 @@ out:
 	return rc;
 }
 
-/* The rows of a chunk, which its last item takes along. */
-struct chunk {
-	struct gnn_rows_part rows, own;
-};
-
-static int push_last(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c)
+int gnn_feed_push_last(struct gnn_feed *f, struct gnn_work *w, const struct gnn_feed_chunk *c)
 {
 	w->last = true;
 	w->rows_ = c->rows;
@@ -191,7 +180,7 @@ static int push_last(struct gnn_feed *f, struct gnn_work *w, const struct chunk 
 	return gnn_queue_push(f->ready, w);
 }
 
-static int begin_work(struct gnn_feed *f, struct gnn_work **out, const struct gnn_work *like)
+int gnn_feed_begin(struct gnn_feed *f, struct gnn_work **out, const struct gnn_work *like)
 {
 	void *item;
 	int rc = gnn_queue_pop(f->idle, &item);
@@ -205,12 +194,13 @@ static int begin_work(struct gnn_feed *f, struct gnn_work **out, const struct gn
 	(*out)->own_data = like->own_data;
 	(*out)->first = like->first;
 	(*out)->last = false;
+	(*out)->stop = false;
 	(*out)->neighbors_ = NULL;
 	(*out)->weights_ = NULL;
 	return GNN_OK;
 }
 
-static int next_edges(struct gnn_feed *f)
+int gnn_feed_next_edges(struct gnn_feed *f)
 {
 	uint32_t item = gnn_dtype_bytes(f->o.store->out.neighbors->dtype);
 	int rc;
@@ -230,7 +220,7 @@ out:
 }
 
 /* Weights from an edge of the piece on, or NULL. */
-static const float *weights_at(const struct gnn_feed *f, gnn_eid edge)
+const float *gnn_feed_weights(const struct gnn_feed *f, gnn_eid edge)
 {
 	if (f->weight_piece == NULL)
 		return NULL;
@@ -265,20 +255,20 @@ static int take_edges(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
 	int rc;
 
 	if (f->edge_cursor == f->edge_end)
-		GNN_TRY(next_edges(f));
+		GNN_TRY(gnn_feed_next_edges(f));
 	count = gnn_min_u64(end, f->edge_end) - f->edge_cursor;
 	from = (const char *)f->edge_piece->data + (f->edge_cursor * item -
 		f->edge_piece->first_byte);
 	skipped = slice(f, from, dtype, count, &kept);
 	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from + skipped * item,
-		weights_at(f, f->edge_cursor + skipped), dtype, gnn_min_u64(kept, room)));
+		gnn_feed_weights(f, f->edge_cursor + skipped), dtype, gnn_min_u64(kept, room)));
 	f->edge_cursor += kept <= room ? count : skipped + room;
 out:
 	return rc;
 }
 
 /* A full grouper becomes a work item, and the chunk goes on in the next one. */
-static int make_room(struct gnn_feed *f, struct gnn_work **w)
+int gnn_feed_make_room(struct gnn_feed *f, struct gnn_work **w)
 {
 	struct gnn_work like = **w;
 	int rc;
@@ -288,18 +278,21 @@ static int make_room(struct gnn_feed *f, struct gnn_work **w)
 	like.first = false;
 	gnn_grouper_end(&f->grouper, &(*w)->program);
 	GNN_TRY(gnn_queue_push(f->ready, *w));
-	GNN_TRY(begin_work(f, w, &like));
+	GNN_TRY(gnn_feed_begin(f, w, &like));
 out:
 	return rc;
 }
 
-static int check_row(const struct gnn_feed *f, gnn_vid v, gnn_eid begin, gnn_eid end)
+int gnn_feed_check_row(const struct gnn_feed *f, gnn_vid v, gnn_eid begin, gnn_eid end)
 {
-	if (begin != f->edge_cursor || end < begin || end > f->o.store->edges)
+	const struct gnn_store *s = f->o.store;
+
+	if (begin != f->edge_cursor || end < begin || end > s->first_out + s->edges)
 		return gnn_err(GNN_EDATA, "topology/out/offsets: row %llu is [%llu, %llu), wanted "
-			"a begin of %llu and an end up to %llu", (unsigned long long)v,
+			"a begin of %llu and an end up to %llu", (unsigned long long)(s->first + v),
 			(unsigned long long)begin, (unsigned long long)end,
-			(unsigned long long)f->edge_cursor, (unsigned long long)f->o.store->edges);
+			(unsigned long long)f->edge_cursor,
+			(unsigned long long)(s->first_out + s->edges));
 	return GNN_OK;
 }
 
@@ -308,11 +301,11 @@ static int feed_row(struct gnn_feed *f, struct gnn_work **w, gnn_vid v, uint32_t
 	int rc = GNN_OK;
 
 	if (f->o.own_entries && v - f->o.to.first < f->o.to.count) {
-		GNN_TRY(make_room(f, w));
+		GNN_TRY(gnn_feed_make_room(f, w));
 		gnn_grouper_own(&f->grouper, v, row);
 	}
 	while (f->edge_cursor < end) {
-		GNN_TRY(make_room(f, w));
+		GNN_TRY(gnn_feed_make_room(f, w));
 		GNN_TRY(take_edges(f, v, row, end));
 	}
 out:
@@ -320,7 +313,7 @@ out:
 }
 
 /* The chunk's edges grouped by destination here, in as many items as they need. */
-static int feed_programs(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c,
+static int feed_programs(struct gnn_feed *f, struct gnn_work *w, const struct gnn_feed_chunk *c,
 	gnn_eid end)
 {
 	const uint64_t *offset = f->offset_piece->data;
@@ -329,106 +322,11 @@ static int feed_programs(struct gnn_feed *f, struct gnn_work *w, const struct ch
 	for (uint64_t i = 0; i < w->rows; i++) {
 		gnn_eid row_end = i + 1 < w->rows ? offset[i + 1] : end;
 
-		GNN_TRY(check_row(f, w->first_row + i, offset[i], row_end));
+		GNN_TRY(gnn_feed_check_row(f, w->first_row + i, offset[i], row_end));
 		GNN_TRY(feed_row(f, &w, w->first_row + i, (uint32_t)i, row_end));
 	}
 	gnn_grouper_end(&f->grouper, &w->program);
-	GNN_TRY(push_last(f, w, c));
-out:
-	return rc;
-}
-
-/* The chunk's offsets copied, with the end of its last row behind them. */
-static int copy_offsets(struct gnn_feed *f, const struct gnn_work *w, gnn_eid end)
-{
-	const uint64_t *offset = f->offset_piece->data;
-	gnn_eid cursor = f->edge_cursor;
-	int rc = GNN_OK;
-
-	for (uint64_t i = 0; i < w->rows && rc == GNN_OK; i++) {
-		gnn_eid row_end = i + 1 < w->rows ? offset[i + 1] : end;
-
-		rc = check_row(f, w->first_row + i, offset[i], row_end);
-		f->edge_cursor = row_end;
-	}
-	f->edge_cursor = cursor;
-	memcpy(w->offsets_, offset, w->rows * sizeof(*offset));
-	w->offsets_[w->rows] = end;
-	return rc;
-}
-
-/* Copies of the list's first edge that the items before hold. */
-static uint64_t copies_before(const struct gnn_feed *f, const struct gnn_edge_list *l)
-{
-	if (f->tail_copies == 0 || l->edge_begin == l->edge_end ||
-		gnn_neighbor_at(l->neighbors, l->dtype, 0) != f->tail)
-		return 0;
-	return f->tail_copies;
-}
-
-/* Of a list that is cut behind `l`: where its last edge leads, and how often so far. */
-static void count_tail(struct gnn_feed *f, const struct gnn_edge_list *l)
-{
-	uint64_t count = l->edge_end - l->edge_begin, i = count, begin;
-
-	f->tail_copies = 0;
-	if (count == 0 || l->offsets[l->row_end] == l->edge_end)
-		return;
-	begin = gnn_max_u64(l->offsets[l->row_end - 1], l->edge_begin) - l->edge_begin;
-	f->tail = gnn_neighbor_at(l->neighbors, l->dtype, count - 1);
-	while (i > begin && gnn_neighbor_at(l->neighbors, l->dtype, i - 1) == f->tail)
-		i--;
-	f->tail_copies = count - i + (i == 0 ? l->copies : 0);
-}
-
-/* The chunk's edges as they lie in the store, an item for each neighbour piece they touch. */
-static int feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct chunk *c, gnn_eid end)
-{
-	enum gnn_dtype dtype = f->o.store->out.neighbors->dtype;
-	struct gnn_work like;
-	int rc;
-
-	GNN_TRY(copy_offsets(f, w, end));
-	w->list = (struct gnn_edge_list){.first_vertex = w->first_row, .rows = w->rows,
-		.edge_begin = f->edge_cursor, .offsets = w->offsets_, .dtype = dtype,
-		.own = f->o.own_entries, .drop_loops = f->o.drop_loops, .to = f->o.to,
-		.weighted = f->o.weighted, .own_weights = f->o.own_weights,
-		.sample = f->o.sample};
-	for (;;) {
-		struct gnn_edge_list *l = &w->list;
-		uint32_t item = gnn_dtype_bytes(dtype);
-
-		if (f->edge_cursor < end && f->edge_cursor == f->edge_end)
-			GNN_TRY(next_edges(f));
-		l->edge_end = gnn_min_u64(end, gnn_max_u64(f->edge_end, f->edge_cursor));
-		if (f->edge_piece != NULL)
-			l->neighbors = (const char *)f->edge_piece->data +
-				(l->edge_begin * item - f->edge_piece->first_byte);
-		l->weights = weights_at(f, l->edge_begin);
-		l->copies = copies_before(f, l);
-		f->edge_cursor = l->edge_end;
-		if (f->edge_cursor == f->edge_end) { /* the item takes the piece along */
-			w->neighbors_ = f->edge_piece;
-			w->weights_ = f->weight_piece;
-			f->edge_piece = NULL;
-			f->weight_piece = NULL;
-		}
-		l->row_end = f->edge_cursor == end ? l->rows :
-			gnn_row_from(l->offsets, l->row_begin, l->rows, l->edge_end);
-		count_tail(f, l);
-		if (f->edge_cursor == end)
-			break;
-		like = *w;
-		like.first = false;
-		GNN_TRY(gnn_queue_push(f->ready, w));
-		GNN_TRY(begin_work(f, &w, &like));
-		memmove(w->offsets_, like.offsets_, (w->rows + 1) * sizeof(*w->offsets_));
-		w->list = like.list;
-		w->list.offsets = w->offsets_;
-		w->list.row_begin = like.list.row_end;
-		w->list.edge_begin = like.list.edge_end;
-	}
-	GNN_TRY(push_last(f, w, c));
+	GNN_TRY(gnn_feed_push_last(f, w, c));
 out:
 	return rc;
 }
@@ -436,25 +334,24 @@ out:
 static int feed_chunk(struct gnn_feed *f, gnn_vid first, uint64_t rows)
 {
 	struct gnn_work like = {.first_row = first, .rows = rows, .first = true}, *w = NULL;
-	struct chunk c = {0};
+	struct gnn_feed_chunk c = {0};
 	gnn_eid end;
 	int rc;
 
-	GNN_TRY(next_offsets(f, rows, &end));
+	GNN_TRY(gnn_feed_next_offsets(f, rows, &end));
 	GNN_TRY(gnn_rows_next(f->rows, &c.rows));
 	if (first >= f->o.own.first && first < f->o.own.first + f->o.own.count)
 		GNN_TRY(gnn_rows_next(f->own, &c.own));
 	like.row_data = c.rows.data;
 	like.own_data = c.own.data;
-	GNN_TRY(begin_work(f, &w, &like));
-	GNN_TRY(f->o.lists ? feed_lists(f, w, &c, end) : feed_programs(f, w, &c, end));
+	GNN_TRY(gnn_feed_begin(f, &w, &like));
+	GNN_TRY(f->o.lists ? gnn_feed_lists(f, w, &c, end) : feed_programs(f, w, &c, end));
 out:
 	return rc;
 }
 
-static int run(void *arg)
+static int feed_chunks(struct gnn_feed *f)
 {
-	struct gnn_feed *f = arg;
 	uint64_t vertices = f->o.store->vertices;
 	int rc = GNN_OK;
 
@@ -464,15 +361,59 @@ static int run(void *arg)
 		rc = feed_chunk(f, v, gnn_min_u64(f->o.chunk_rows, vertices - v));
 		gnn_trace_end(span, "chunk");
 	}
-	if (rc == GNN_OK && f->edge_cursor != f->o.store->edges)
+	return rc;
+}
+
+static int run(void *arg)
+{
+	struct gnn_feed *f = arg;
+	const struct gnn_store *s = f->o.store;
+	int rc = f->o.share != NULL ? gnn_feed_rounds(f) : feed_chunks(f);
+
+	if (rc == GNN_OK && !f->stopped && f->edge_cursor != s->first_out + s->edges)
 		rc = gnn_err(GNN_EDATA, "topology/out/offsets ends at %llu, the store has %llu "
 			"edges", (unsigned long long)f->edge_cursor,
-			(unsigned long long)f->o.store->edges);
+			(unsigned long long)(s->first_out + s->edges));
 	f->read_bytes = gnn_stream_read_bytes(f->offsets) + gnn_stream_read_bytes(f->neighbors) +
 		gnn_rows_read_bytes(f->rows) + gnn_rows_read_bytes(f->own);
 	if (f->weights != NULL)
 		f->read_bytes += gnn_stream_read_bytes(f->weights);
 	gnn_queue_close(f->ready);
+	return rc;
+}
+
+static int make_round(struct gnn_round *r, const struct gnn_feed_opts *o)
+{
+	uint32_t size = o->share->size;
+	int rc;
+
+	GNN_NEW_ARRAY(r->row, (size - 1) * o->chunk_rows, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(r->send, size + 1, GNN_MEM_MISC);
+	GNN_NEW_ARRAY(r->take, size + 1, GNN_MEM_MISC);
+out:
+	return rc;
+}
+
+/* What groups edges: those of this rank's chunk, or those that all ranks send. */
+static int make_grouper(struct gnn_feed *f)
+{
+	const struct gnn_feed_opts *o = &f->o;
+	struct gnn_packets_opts packets;
+	uint64_t rows = o->chunk_rows * gnn_share_size(o->share);
+	int rc;
+
+	GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, &o->to, rows, o->entries,
+		o->drop_loops && o->share == NULL));
+	if (o->weighted)
+		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
+	if (o->sample.fanout != 0)
+		gnn_grouper_sample(&f->grouper, &o->sample, o->share != NULL);
+	if (o->share == NULL)
+		return GNN_OK;
+	packets = packets_opts(o);
+	GNN_TRY(gnn_packets_init(&f->packets, &packets));
+	GNN_NEW_ARRAY(f->taken, o->share->size + 1, GNN_MEM_MISC);
+out:
 	return rc;
 }
 
@@ -493,6 +434,8 @@ static int make_work(struct gnn_feed *f)
 				f->o.store->vertices));
 		if (weighs(&f->o) && !f->o.lists)
 			GNN_TRY(gnn_program_weigh(&w->program, f->o.entries));
+		if (f->o.share != NULL)
+			GNN_TRY(make_round(&w->round, &f->o));
 		GNN_TRY(gnn_queue_push(f->idle, w));
 	}
 out:
@@ -510,13 +453,9 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 	GNN_NEW(f, GNN_MEM_MISC);
 	f->o = *o;
 	GNN_TRY(make_work(f));
+	GNN_ASSERT(o->share == NULL || !o->lists);
 	if (!o->lists)
-		GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, &o->to, o->chunk_rows,
-			o->entries, o->drop_loops));
-	if (o->weighted && !o->lists)
-		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
-	if (o->sample.fanout != 0 && !o->lists)
-		gnn_grouper_sample(&f->grouper, &o->sample);
+		GNN_TRY(make_grouper(f));
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
 	*out = f;
@@ -591,7 +530,12 @@ void gnn_feed_stop(struct gnn_feed *f)
 	for (uint32_t i = 0; f->work != NULL && i < f->o.ahead; i++) {
 		gnn_program_fini(&f->work[i].program);
 		gnn_mem_free(f->work[i].offsets_);
+		gnn_mem_free(f->work[i].round.row);
+		gnn_mem_free(f->work[i].round.send);
+		gnn_mem_free(f->work[i].round.take);
 	}
+	gnn_packets_fini(&f->packets);
+	gnn_mem_free(f->taken);
 	gnn_mem_free(f->work);
 	gnn_mem_free(f);
 }

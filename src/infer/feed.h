@@ -9,50 +9,15 @@
  *
  * A chunk is a range of source rows in whole panels. Its edges come in one or more work items, in
  * order: more than one where the chunk has more than `entries`, even within one source row. Only
- * edges into the range `to` are handed on; lists ascend, so a range is a slice of each.
+ * edges into the range `to` are handed on; lists ascend, so a range is a slice of each. With
+ * several ranks chunk k of all of them makes up round k: see feed_rounds.c.
  */
 #ifndef GNN_INFER_FEED_H
 #define GNN_INFER_FEED_H
 
-#include "infer/program.h"
-#include "infer/rows.h"
+#include "infer/work.h"
 
 struct gnn_feed;
-
-struct gnn_work {
-	struct gnn_program   program; /* grouped, or */
-	struct gnn_edge_list list;    /* as it lies in the store: the backend groups */
-	gnn_vid     first_row; /* of the chunk */
-	uint64_t    rows;
-	const void *row_data;  /* the chunk's rows, */
-	const void *own_data;  /* and those that its own entries take; NULL: none */
-	bool        first;     /* of its chunk: transform the rows now */
-	bool        last;      /* of its chunk */
-	struct gnn_rows_part rows_, own_; /* internal: given back with the last item */
-	struct gnn_piece *neighbors_, *weights_;
-	uint64_t         *offsets_; /* internal: copy of the chunk's, in list mode */
-};
-
-struct gnn_feed_opts {
-	const struct gnn_store   *store;
-	const struct gnn_degrees *degrees;
-	struct gnn_rows  rows; /* of every vertex from first_row on, or NONE: only topology */
-	struct gnn_rows  own;  /* beside them, from chunk border to chunk border, or NONE */
-	struct gnn_range to;
-	gnn_vid  first_row;   /* where the pass begins: a multiple of chunk_rows */
-	bool     own_entries; /* one a vertex of the range */
-	bool     drop_loops;
-	bool     lists;       /* hand on lists: the backend groups */
-	bool     weighted;    /* edges bring their weights */
-	const float *own_weights; /* (V) of own entries, or NULL: 1 */
-	struct gnn_draw sample;
-	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
-	uint64_t entries;     /* edges and own rows in one item at most */
-	uint64_t read_bytes;  /* on their way from each array, as nearly as pieces allow */
-	uint64_t list_bytes;  /* neighbours read at once, and of one item in list mode, at most */
-	uint32_t ahead;       /* work items in flight, at least 2 */
-	bool     verify;
-};
 
 GNN_BEGIN_DECLS
 

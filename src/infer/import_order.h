@@ -24,9 +24,12 @@ GNN_BEGIN_DECLS
 int  gnn_import_order_create(struct gnn_import_order **out, const struct gnn_infer_opts *o,
 	uint64_t row_bytes_max);
 int  gnn_import_order_begin(struct gnn_import_order *m, uint64_t row_bytes);
+/* With several ranks each call is one of all of them, also of those without rows. */
 int  gnn_import_order_push (struct gnn_import_order *m, uint64_t rows, const void *from);
 int  gnn_import_order_end  (struct gnn_import_order *m);
 int  gnn_import_order_next (struct gnn_import_order *m, struct gnn_runs_range *range); /* EOF */
+/* (ranks + 1) rows of the array that each rank gets; the whole where there is one. */
+const uint64_t *gnn_import_order_bounds(const struct gnn_import_order *m);
 void gnn_import_order_destroy(struct gnn_import_order *m); /* NULL is fine */
 
 GNN_END_DECLS

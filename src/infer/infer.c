@@ -1,4 +1,7 @@
-/* infer/infer.c - see infer.h. The state machine; its leaves are pass.c, seal.c and publish.c. */
+/*
+ * infer/infer.c - see infer.h. The state machine; its leaves are open.c, pass.c, seal.c and
+ * publish.c.
+ */
 #include "infer/infer.h"
 
 #include "base/clock.h"
@@ -8,220 +11,10 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "infer/estimate.h"
-#include "infer/model_store.h"
 #include "infer/tiered.h"
-#include "io/file.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-
-#define FOLDER_SUFFIX ".gnnrun-scratch"
-
-enum { PATH_BYTES = 4096 };
-
-static int check_dense(const struct gnn_infer_opts *o)
-{
-	int rc = GNN_OK;
-
-	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
-		const struct gnn_conv *c = gnn_model_conv(o->model, l);
-		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->finish,
-			&c->after, &c->jump};
-
-		for (uint32_t p = 0; p < GNN_COUNT_OF(programs); p++)
-			for (uint32_t i = 0; i < programs[p]->count; i++)
-				if (programs[p]->op[i].kind == GNN_ROW_DENSE)
-					GNN_TRY(gnn_backend_check_dense(o->backend,
-						programs[p]->op[i].dim_in,
-						programs[p]->op[i].dim_out));
-	}
-out:
-	return rc;
-}
-
-/* A mapped store is copied from where it lies, without a bounce. */
-static int pin_store(struct gnn_run *r)
-{
-	struct gnn_backend *b = r->o->backend;
-	const char *base;
-	uint64_t bytes;
-	int rc = GNN_OK;
-
-	if (r->o->engine != GNN_DIO_MAP)
-		return GNN_OK;
-	GNN_TRY(gnn_container_map(r->o->store->container, &base, &bytes));
-	GNN_TRY(b->ops->pin(b, base, bytes));
-	if (rc == GNN_OK)
-		r->pinned = base;
-	else
-		gnn_log(GNN_LOG_WARN, "infer", "%s: copies go through a buffer", gnn_err_text());
-	rc = GNN_OK;
-out:
-	return rc;
-}
-
-static int open_sampling(struct gnn_run *r)
-{
-	const struct gnn_infer_opts *o = r->o;
-	uint32_t layers = gnn_model_layers(o->model);
-
-	for (uint32_t l = 0; l < layers; l++)
-		r->fanout[l] = gnn_model_conv(o->model, l)->fanout;
-	return gnn_sampling_create(&r->sampling, &(struct gnn_sampling_opts){.store = o->store,
-		.degrees = r->degrees, .fanout = r->fanout, .layers = layers, .seed = o->seed,
-		.backend = o->backend, .threads = o->threads, .verify = o->verify_reads});
-}
-
-/* Buffers for finished rows, and for what the passes hand to the backend. */
-static int reserve_stages(struct gnn_run *r)
-{
-	struct gnn_backend *b = r->o->backend;
-	const struct gnn_store *s = r->o->store;
-	bool weighted = gnn_model_uses_weights(r->o->model, s);
-	uint64_t chunk_rows = 0, bytes = 0;
-	int rc = GNN_OK;
-
-	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
-		const struct gnn_layer_plan *lp = &r->plan.layer[l];
-		const struct gnn_conv *c = gnn_model_conv(r->o->model, l);
-		uint64_t row = l == 0 ? s->features->cols * gnn_dtype_bytes(s->features->dtype) :
-			lp->input_width * sizeof(float);
-
-		row = gnn_max_u64(row, c->message.dim_out * sizeof(float));
-		chunk_rows = gnn_max_u64(chunk_rows, lp->chunk_rows);
-		bytes = gnn_max_u64(bytes, lp->chunk_rows * row);
-	}
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_ROWS, bytes));
-	if (r->plan.kind == GNN_PLAN_PARTITIONED)
-		GNN_TRY(b->ops->reserve(b, GNN_STAGE_OWN, bytes));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, r->plan.list_bytes));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, weighted ? r->plan.list_bytes /
-		gnn_dtype_bytes(s->out.neighbors->dtype) * sizeof(float) : 0));
-	if (b->ops->group != NULL)
-		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){.vertices = s->vertices,
-			.hub_bits = r->degrees->hub_bits_there,
-			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
-			.weighted = weighted || r->sampling != NULL,
-			.entries_max = chunk_rows + r->plan.list_bytes / gnn_dtype_bytes(
-				s->out.neighbors->dtype)}));
-out:
-	return rc;
-}
-
-static int alloc_rows(struct gnn_backend *b, bool host, float **out, uint64_t floats)
-{
-	void *block;
-	int rc = host ? b->ops->alloc_host(b, &block, floats * sizeof(float)) :
-		b->ops->alloc(b, &block, floats * sizeof(float));
-
-	*out = block;
-	return rc;
-}
-
-static int reserve(struct gnn_run *r)
-{
-	struct gnn_backend *b = r->o->backend;
-	uint64_t widest = 0, widest_input = 0, rows = r->plan.finish_rows;
-	int rc;
-
-	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
-		widest = gnn_max_u64(widest, gnn_model_conv(r->o->model, l)->dim_out);
-		widest = gnn_max_u64(widest, gnn_model_width(r->o->model, l));
-		if (l > 0 && r->plan.layer[l].input_message)
-			widest_input = gnn_max_u64(widest_input, r->plan.layer[l].input_width);
-	}
-	GNN_TRY(alloc_rows(b, false, &r->finished, rows * widest));
-	if (r->plan.kind != GNN_PLAN_RESIDENT)
-		GNN_TRY(alloc_rows(b, false, &r->converted, rows * widest_input));
-	r->bounce_floats = rows * widest;
-	r->host = r->finished;
-	if (!b->ops->unified)
-		GNN_TRY(alloc_rows(b, true, &r->host, rows * widest));
-	GNN_TRY(reserve_stages(r));
-	GNN_TRY(gnn_jump_init(&r->jump, b, r->o->model, r->o->store->vertices, rows));
-out:
-	return rc;
-}
-
-static int set_folder_path(const struct gnn_infer_opts *o, char path[PATH_BYTES])
-{
-	const char *slash = strrchr(o->out_path, '/');
-	int n;
-
-	if (o->scratch == NULL)
-		n = snprintf(path, PATH_BYTES, "%s" FOLDER_SUFFIX, o->out_path);
-	else
-		n = snprintf(path, PATH_BYTES, "%s/%s" FOLDER_SUFFIX, o->scratch,
-			slash != NULL ? slash + 1 : o->out_path);
-	return n < PATH_BYTES ? GNN_OK :
-		gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");
-}
-
-/* What an earlier run left is gone on with, or removed. */
-static int find_folder(struct gnn_run *r)
-{
-	char path[PATH_BYTES];
-	int rc;
-
-	GNN_TRY(set_folder_path(r->o, path));
-	if (!gnn_file_is_dir(path))
-		goto out;
-	GNN_TRY(gnn_folder_open(&r->folder, path));
-	if (r->o->resume) {
-		GNN_TRY(gnn_run_recall(r));
-		if (r->resuming)
-			goto out;
-	}
-	GNN_TRY(gnn_folder_clear(r->folder));
-out:
-	return rc < 0 ? rc : GNN_OK;
-}
-
-static int need_folder(struct gnn_run *r)
-{
-	char path[PATH_BYTES];
-	int rc = GNN_OK;
-
-	if (r->folder != NULL)
-		return GNN_OK;
-	GNN_TRY(set_folder_path(r->o, path));
-	GNN_TRY(gnn_folder_open(&r->folder, path));
-	GNN_TRY(gnn_folder_clear(r->folder));
-out:
-	return rc;
-}
-
-/* GNN_SKIPPED when an earlier run has done all of it. */
-static int open_run(struct gnn_run *r)
-{
-	const struct gnn_infer_opts *o = r->o;
-	uint32_t layers = gnn_model_layers(o->model);
-	char id[GNN_RUN_ID_BYTES];
-	int rc;
-
-	GNN_TRY(check_dense(o));
-	if (o->explain)
-		return gnn_run_plan(r);
-	GNN_TRY(gnn_identity_collect(&r->facts, o));
-	gnn_identity_id(&r->facts, id);
-	GNN_TRY(find_folder(r));
-	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
-		return GNN_SKIPPED;
-	if (!o->raw)
-		GNN_TRY(gnn_score_create(&r->score, o->store,
-			gnn_model_width(o->model, layers - 1), o->metric, o->verify_reads));
-	GNN_TRY(gnn_result_create(&r->result, o, id));
-	GNN_TRY(gnn_run_plan(r));
-	GNN_TRY(open_sampling(r));
-	GNN_TRY(pin_store(r));
-	GNN_TRY(reserve(r));
-	if (r->plan.kind != GNN_PLAN_RESIDENT || (o->save_layers && layers > 1))
-		GNN_TRY(need_folder(r));
-out:
-	return rc < 0 ? rc : GNN_OK;
-}
 
 /* --- a layer --- */
 
@@ -275,7 +68,8 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 
 	GNN_TRY(gnn_layer_run_init(&r->layer, &(struct gnn_layer_run_opts){
 		.backend = r->o->backend, .conv = gnn_model_conv(r->o->model, l),
-		.degrees = r->degrees, .sample_there = gnn_sampling_there(r->sampling),
+		.degrees = r->degrees, .share = r->o->share,
+		.sample_there = gnn_sampling_there(r->sampling),
 		.chunk_rows = lp->chunk_rows, .state_rows = lp->state_rows,
 		.carry_rows = lp->carry_rows, .targets = lp->targets,
 		.rows_max = gnn_max_u64(lp->chunk_rows, r->plan.finish_rows)}));
@@ -312,6 +106,12 @@ static int open_next(struct gnn_run *r, uint32_t l)
 	return open_kept(r, &r->next, gnn_plan_input(&r->plan, l + 1, r->o), l + 1, "input");
 }
 
+/* Whether what is done is written down, to be gone on with. */
+static bool seals(const struct gnn_run *r)
+{
+	return r->plan.kind != GNN_PLAN_RESIDENT && r->o->share == NULL;
+}
+
 /* Its rows are whole, on the disk where they are in scratch; only then what they came from goes. */
 static int end_layer(struct gnn_run *r, uint32_t l)
 {
@@ -330,7 +130,7 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	if (r->o->backend->ops->group == NULL && r->plan.kind != GNN_PLAN_TIERED)
 		GNN_TRY(gnn_sampling_agree(r->layer.messages, lr->messages));
 	r->at = (struct gnn_position){.layer = l + 1};
-	if (r->plan.kind != GNN_PLAN_RESIDENT)
+	if (seals(r))
 		GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	drop(&r->input);
 	drop(&r->messages);
@@ -363,8 +163,11 @@ static int stop(struct gnn_run *r)
 {
 	int rc;
 
+	if (r->o->share != NULL)
+		return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u, pass %u; a run of "
+			"several ranks begins anew", r->at.layer + 1, r->at.pass + 1);
 	r->at.states = true;
-	GNN_TRY(need_folder(r));
+	GNN_TRY(gnn_run_need_folder(r));
 	GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u, pass %u, at row %llu of %llu; "
 		"the same command with --resume goes on", r->at.layer + 1, r->at.pass + 1,
@@ -422,7 +225,7 @@ static int run_passes(struct gnn_run *r, uint32_t l)
 			GNN_TRY(seal_shard(r, l));
 		r->at = (struct gnn_position){.layer = l, .pass = r->at.pass + 1,
 			.states = r->at.pass < first_seal && gnn_run_keeps_states(r, l)};
-		if (r->plan.kind != GNN_PLAN_RESIDENT && r->at.pass < passes)
+		if (seals(r) && r->at.pass < passes)
 			GNN_TRY(gnn_run_checkpoint(r, &r->at));
 	}
 out:
@@ -517,7 +320,7 @@ static int run_all(struct gnn_run *r)
 {
 	int rc;
 
-	GNN_TRY(open_run(r));
+	GNN_TRY(gnn_run_open(r));
 	if (rc == GNN_SKIPPED) {
 		r->report->finished_before = true;
 		return GNN_OK;
@@ -537,7 +340,32 @@ out:
 	return rc;
 }
 
-int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
+/* What this rank read and wrote becomes what all did; the peak is that of the largest. */
+static int join_report(struct gnn_infer_report *report, const struct gnn_share *s)
+{
+	uint64_t sum[2 + 3 * GNN_LAYERS_MAX] = {report->read_bytes, report->written_bytes};
+	uint32_t n = 2;
+	int rc;
+
+	for (uint32_t l = 0; l < report->layer_count; l++) {
+		sum[n++] = report->layer[l].read_bytes;
+		sum[n++] = report->layer[l].written_bytes;
+		sum[n++] = report->layer[l].messages;
+	}
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, n));
+	report->read_bytes = sum[0];
+	report->written_bytes = sum[1];
+	for (uint32_t l = 0; l < report->layer_count; l++) {
+		report->layer[l].read_bytes = sum[2 + 3 * l];
+		report->layer[l].written_bytes = sum[3 + 3 * l];
+		report->layer[l].messages = sum[4 + 3 * l];
+	}
+	rc = gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, &report->peak_host_bytes, 1);
+out:
+	return rc;
+}
+
+static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
 {
 	struct gnn_run r = {.o = o, .report = report};
 	uint64_t start_ns = gnn_clock_ns();
@@ -549,10 +377,45 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 	for (uint32_t l = 0; l < report->layer_count; l++)
 		name_layer(&report->layer[l], gnn_model_conv(o->model, l));
 	rc = run_all(&r);
+	if (rc < 0) /* others must hear why before what they need is gone */
+		(void)gnn_comm_agree(o->comm, rc);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;
 	report->peak_host_bytes = gnn_machine_peak();
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
+	if (rc >= 0 && o->share != NULL)
+		rc = join_report(report, o->share);
 	close_run(&r, rc);
+	return rc;
+}
+
+static int check_ranks(const struct gnn_infer_opts *o)
+{
+	if (!o->backend->ops->unified)
+		return gnn_err(GNN_ECONFIG, "--backend %s runs as one rank, not as %u; give "
+			"--backend cpu", o->backend->ops->name, gnn_comm_size(o->comm));
+	if (o->resume)
+		return gnn_err(GNN_ECONFIG, "--resume: a run of several ranks begins anew, and "
+			"goes on from nothing; leave it away");
+	if (o->explain)
+		return gnn_err(GNN_ECONFIG, "--explain plans for one rank: run it without mpirun");
+	return GNN_OK;
+}
+
+int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
+{
+	struct gnn_infer_opts mine = *o;
+	struct gnn_share share = {0};
+	int rc;
+
+	if (gnn_comm_size(o->comm) == 1)
+		return infer(o, report);
+	GNN_TRY(check_ranks(o));
+	GNN_TRY(gnn_share_init(&share, o->comm, o->store, o->backend->ops->panel_rows));
+	mine.store = &share.store;
+	mine.share = &share;
+	rc = infer(&mine, report);
+out:
+	gnn_share_fini(&share);
 	return rc;
 }

@@ -28,13 +28,17 @@ int gnn_inlist_open(struct gnn_inlist **out, const struct gnn_inlist_opts *o)
 	GNN_NEW(l, GNN_MEM_MISC);
 	l->degrees = o->degrees;
 	l->dtype = o->store->in.neighbors->dtype;
-	for (int k = 0; k < STREAMS; k++)
+	for (int k = 0; k < STREAMS; k++) {
+		uint64_t item = array[k] != NULL ? gnn_dtype_bytes(array[k]->dtype) : 0;
+
 		if (array[k] != NULL)
 			GNN_TRY(gnn_stream_open(&l->stream[k], &(struct gnn_stream_opts){
 				.container = o->store->container, .array = array[k],
-				.bytes = array[k]->bytes, .piece_bytes = GNN_INLIST_EDGES *
-					(uint64_t)gnn_dtype_bytes(array[k]->dtype),
-				.ahead = 2, .lent = 1, .verify = o->verify}));
+				.first_byte = o->store->first_in * item,
+				.bytes = o->store->in_edges * item,
+				.piece_bytes = GNN_INLIST_EDGES * item, .ahead = 2, .lent = 1,
+				.verify = o->verify}));
+	}
 	*out = l;
 	l = NULL;
 out:

@@ -24,7 +24,7 @@ struct gnn_inlist_opts {
 	bool verify;
 };
 
-/* `count` edges; the first is edge `skipped` of the list of vertex `first`. */
+/* `count` edges; the first is edge `skipped` of the list of row `first` of the store. */
 struct gnn_inlist_part {
 	gnn_vid        first;
 	uint64_t       skipped;

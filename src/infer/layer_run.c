@@ -99,6 +99,8 @@ int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts 
 		GNN_TRY(alloc_after(r));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		GNN_TRY(alloc_floats(b, &r->vec[k], o->rows_max));
+	GNN_ASSERT(o->share == NULL || b->ops->unified);
+	GNN_TRY(gnn_exchange_init(&r->exchange, o->share, c, o->chunk_rows));
 out:
 	if (rc < 0)
 		gnn_layer_run_fini(r);
@@ -111,6 +113,7 @@ void gnn_layer_run_fini(struct gnn_layer_run *r)
 
 	if (b == NULL)
 		return;
+	gnn_exchange_fini(&r->exchange);
 	b->ops->free(b, r->message);
 	b->ops->free(b, r->state);
 	b->ops->free(b, r->carry);
@@ -259,32 +262,60 @@ out:
 	return rc;
 }
 
+/* Scores of the rows that batches name, of a chunk that begins at `first_row`. */
+static float *source_scores(const struct gnn_layer_run *r, gnn_vid first_row)
+{
+	return r->exchange.scores != NULL ? r->exchange.scores :
+		r->scores + first_row * 3 * r->o.conv->heads;
+}
+
+/* What the edges of the chunk take of its rows, from all ranks where there are several. */
+static int exchange(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w)
+{
+	const struct gnn_conv *c = r->o.conv;
+	bool scores = c->combine == GNN_COMBINE_SOFTMAX;
+	bool rows = !scores || pass->kind == GNN_PASS_COMBINE;
+	int rc = GNN_OK;
+
+	r->source = r->rows;
+	r->source_pitch = r->rows_pitch;
+	if (r->o.share == NULL || pass->kind == GNN_PASS_ROWS)
+		return GNN_OK;
+	GNN_TRY(gnn_exchange_round(&r->exchange, &w->round, w->rows, rows ? r->rows : NULL,
+		r->rows_pitch, scores ? r->scores + w->first_row * 3 * c->heads : NULL));
+	r->source = r->exchange.rows;
+	r->source_pitch = r->exchange.width;
+out:
+	return rc;
+}
+
 /* s and t of the chunk's rows. */
-static int score_rows(struct gnn_layer_run *r, const struct gnn_work *w)
+static int make_scores(struct gnn_layer_run *r, const struct gnn_work *w)
 {
 	const struct gnn_conv *c = r->o.conv;
 	uint64_t pitch = 3 * (uint64_t)c->heads;
 
-	return r->o.backend->ops->rows(r->o.backend, &(struct gnn_rows_args){.prog = &c->scores,
-		.from = r->rows, .from_dtype = GNN_F32, .from_pitch = r->rows_pitch,
-		.to = r->scores + w->first_row * pitch, .to_pitch = pitch, .rows = w->rows});
+	return w->rows == 0 ? GNN_OK : r->o.backend->ops->rows(r->o.backend,
+		&(struct gnn_rows_args){.prog = &c->scores, .from = r->rows,
+			.from_dtype = GNN_F32, .from_pitch = r->rows_pitch,
+			.to = r->scores + w->first_row * pitch, .to_pitch = pitch,
+			.rows = w->rows});
 }
 
-/* s and t, unless they are there, then the maximum of s over the messages of each destination. */
+/* The maximum of s over the messages of each destination. */
 static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
 	const struct gnn_edge_batch *batch)
 {
 	const struct gnn_conv *c = r->o.conv;
 	uint64_t pitch = 3 * (uint64_t)c->heads;
-	float *scores = r->scores + w->first_row * pitch;
 	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_MAX, .batch = *batch,
-		.width = c->heads, .message = scores, .message_pitch = pitch, .own = scores,
+		.width = c->heads, .message = source_scores(r, w->first_row),
+		.message_pitch = pitch, .own = r->scores + w->first_row * pitch,
 		.own_pitch = pitch, .own_factor = 1.0f, .state = r->scores + 2 * c->heads,
 		.state_pitch = pitch};
 	int rc = GNN_OK;
 
-	if (w->first && !c->three_steps)
-		GNN_TRY(score_rows(r, w));
 	a.batch.carry = NULL;
 	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
 	if (r->least == NULL)
@@ -310,9 +341,7 @@ static int absorb_rows(struct gnn_layer_run *r, const struct gnn_work *w)
 	struct gnn_backend *b = r->o.backend;
 	uint64_t row_bytes = c->width * sizeof(float);
 
-	if (w->first && c->three_steps)
-		return score_rows(r, w);
-	if (!w->first || r->targets == NULL)
+	if (!w->first || r->targets == NULL || w->rows == 0)
 		return GNN_OK;
 	return b->ops->copy(b, r->targets + w->first_row * c->width, row_bytes,
 		r->rows + target_column(c), r->rows_pitch * sizeof(float), row_bytes, w->rows);
@@ -340,7 +369,7 @@ static int absorb_pair_scores(struct gnn_layer_run *r, const struct gnn_pass *pa
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_PAIR_MAX, .batch = *batch,
-		.width = c->width, .message = r->rows, .message_pitch = r->rows_pitch,
+		.width = c->width, .message = r->source, .message_pitch = r->source_pitch,
 		.own = r->own, .own_pitch = r->own_pitch, .own_factor = 1.0f,
 		.state = r->scores, .state_pitch = c->heads};
 
@@ -354,7 +383,7 @@ int gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
 {
 	const struct gnn_conv *c = r->o.conv;
 	struct gnn_aggregate_args a = {.combine = c->combine, .batch = *batch, .width = c->width,
-		.message = r->rows, .message_pitch = r->rows_pitch, .own = r->own,
+		.message = r->source, .message_pitch = r->source_pitch, .own = r->own,
 		.own_pitch = r->own_pitch,
 		.own_factor = c->own == GNN_OWN_MESSAGE ? c->own_factor : 1.0f, .state = state,
 		.state_pitch = c->state_width, .carry = carry, .carry_pitch = c->state_width};
@@ -365,7 +394,7 @@ int gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
 		a.heads = c->heads;
 		a.slope = c->slope;
 		a.score_pitch = 3 * (uint64_t)c->heads;
-		a.score_src = r->scores + first_row * a.score_pitch;
+		a.score_src = source_scores(r, first_row);
 		first = r->scores + r->to.first * a.score_pitch;
 		a.score_dst = first + c->heads;
 		a.score_max = first + 2 * c->heads;
@@ -383,7 +412,18 @@ int gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
 int gnn_layer_run_take(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
-	return pass->transform ? transform(r, pass, w) : take_messages(r, pass, w);
+	const struct gnn_conv *c = r->o.conv;
+	int rc;
+
+	if (w->rows > 0)
+		GNN_TRY(pass->transform ? transform(r, pass, w) : take_messages(r, pass, w));
+	/* Where there is a pass of their own for scores of two scalars, or in the next. */
+	if (c->combine == GNN_COMBINE_SOFTMAX &&
+		pass->kind == (c->three_steps ? GNN_PASS_ROWS : GNN_PASS_SCORES))
+		GNN_TRY(make_scores(r, w));
+	rc = exchange(r, pass, w);
+out:
+	return rc;
 }
 
 int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
@@ -493,6 +533,22 @@ out:
 	return rc;
 }
 
+/* The moments of each rank's rows become those of all, joined in order of the ranks. */
+static int join_ranks(const struct gnn_share *s, struct gnn_moments *all)
+{
+	struct gnn_moments *each = NULL;
+	int rc;
+
+	GNN_NEW_ARRAY(each, s->size, GNN_MEM_MISC);
+	GNN_TRY(gnn_comm_gather(s->comm, all, sizeof(*all), each));
+	*all = (struct gnn_moments){0};
+	for (uint32_t q = 0; q < s->size; q++)
+		gnn_moments_join(all, &each[q]);
+out:
+	gnn_comm_keep(s->comm, each);
+	return rc;
+}
+
 int gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block)
 {
 	uint64_t vertices = r->o.degrees->vertices;
@@ -510,6 +566,8 @@ int gnn_layer_run_settle(struct gnn_layer_run *r, uint64_t block)
 		GNN_TRY(finish_rows(r, v, rows, r->finished));
 		GNN_TRY(join_moments(r, rows, here, &all));
 	}
+	if (r->o.share != NULL)
+		GNN_TRY(join_ranks(r->o.share, &all));
 	op->center = (float)all.mean;
 	op->factor = (float)(1.0 / (gnn_moments_deviation(&all) + (double)op->epsilon));
 out:

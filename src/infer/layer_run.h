@@ -8,12 +8,12 @@
  * Fails    GNN_EOS memory; what the backend fails with
  *
  * absorb takes rows and a program and does not ask where they came from: rows that other ranks
- * send will enter here.
+ * send enter here.
  */
 #ifndef GNN_INFER_LAYER_RUN_H
 #define GNN_INFER_LAYER_RUN_H
 
-#include "infer/feed.h"
+#include "infer/exchange.h"
 #include "layer/conv.h"
 
 /*
@@ -24,6 +24,7 @@ enum gnn_pass_kind { GNN_PASS_ROWS, GNN_PASS_SCORES, GNN_PASS_COMBINE };
 
 struct gnn_pass {
 	enum gnn_pass_kind kind;
+	uint32_t           shard;     /* COMBINE: which of the destinations */
 	struct gnn_range   to;        /* COMBINE: the states in memory; else every vertex */
 	bool               transform; /* the rows are h; else they are message rows already */
 	struct gnn_rows    rows;
@@ -36,6 +37,7 @@ struct gnn_layer_run_opts {
 	struct gnn_backend       *backend;
 	const struct gnn_conv    *conv;
 	const struct gnn_degrees *degrees;
+	const struct gnn_share   *share; /* of several ranks; NULL: this one is alone */
 	struct gnn_draw sample_there; /* as the backend reads it */
 	uint64_t chunk_rows;
 	uint64_t state_rows; /* of the largest range, padded to whole panels */
@@ -50,6 +52,8 @@ struct gnn_layer_run {
 	float           *message; /* (chunk_rows, message width) */
 	const float     *rows;    /* message rows of the chunk at hand, */
 	uint64_t         rows_pitch;
+	const float     *source;  /* rows that batches name: those, or those of all ranks' chunks */
+	uint64_t         source_pitch;
 	const float     *own;     /* and its own rows */
 	uint64_t         own_pitch;
 	float           *state;   /* (state_rows, state_width) */
@@ -58,6 +62,7 @@ struct gnn_layer_run {
 	                             (V, heads): maximum of the scores */
 	float           *least;   /* SOFTMAX, slope < 0: (V, heads) minimum of s */
 	float           *targets; /* scores of pairs: (V, width), or NULL */
+	struct gnn_exchange exchange;
 	float           *vec[GNN_ROW_VECTORS]; /* factors of the rows at hand */
 	struct gnn_rowprog after;      /* the conv's, with the numbers found by settle */
 	float           *finished;     /* (rows_max, finish width) in front of it; NULL: none */

@@ -31,8 +31,13 @@ struct gnn_option_fact {
 	const char *name, *value;
 };
 
+struct gnn_share; /* infer/share.h */
+struct gnn_comm;  /* mpi/comm.h */
+
 struct gnn_infer_opts {
 	struct gnn_store    *store;
+	struct gnn_comm     *comm;  /* the ranks that work together; NULL: this one is alone */
+	const struct gnn_share *share; /* set inside: of several ranks; `store` then is its view */
 	struct gnn_model    *model;
 	struct gnn_backend  *backend;
 	const char          *out_path;

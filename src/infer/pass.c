@@ -18,8 +18,8 @@ static struct gnn_rows store_rows(const struct gnn_run *r)
 	const struct gnn_array *a = r->o->store->features;
 
 	return (struct gnn_rows){.kind = GNN_ROWS_STORE, .dtype = a->dtype,
-		.width = (uint32_t)a->cols, .count = a->rows,
-		.container = r->o->store->container, .array = a};
+		.width = (uint32_t)a->cols, .count = r->o->store->vertices,
+		.base = r->o->store->first, .container = r->o->store->container, .array = a};
 }
 
 struct gnn_rows gnn_run_input(const struct gnn_run *r)
@@ -79,10 +79,9 @@ static void make_pass(const struct gnn_run *r, uint32_t l, uint32_t index, struc
 {
 	const struct gnn_layer_plan *lp = &r->plan.layer[l];
 	const struct gnn_kept *k = lp->input_message ? r->input : r->messages;
-	uint32_t shard;
 
-	*pass = (struct gnn_pass){.to = range_of(r, l, index),
-		.kind = gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &shard)};
+	*pass = (struct gnn_pass){.to = range_of(r, l, index)};
+	pass->kind = gnn_plan_pass(&r->plan, l, r->layer.o.conv, index, &pass->shard);
 	pass->keeps_own = r->layer.o.conv->keep.dim_out > 0 && begins_states(r, l, index);
 	if (pass->kind == GNN_PASS_SCORES && r->layer.o.conv->three_steps)
 		return; /* the scores are there: topology alone */
@@ -114,7 +113,8 @@ static int retire(struct gnn_run *r, struct gnn_feed *feed, struct in_flight *f)
 static int keep_messages(struct gnn_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *work)
 {
-	if (!work->first || !pass->transform || r->messages == NULL || r->messages->finished)
+	if (!work->first || work->rows == 0 || !pass->transform || r->messages == NULL ||
+		r->messages->finished)
 		return GNN_OK;
 	if (pass->keep != NULL) { /* they were made where they stay */
 		r->messages->put_rows = work->first_row + work->rows;
@@ -148,6 +148,14 @@ static int absorb(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pas
 	return rc;
 }
 
+/* Whether the pass ends in front of row `next`; ranks have agreed on it with the chunk. */
+static bool stops(const struct gnn_run *r, gnn_vid next, bool agreed)
+{
+	if (r->o->share != NULL)
+		return agreed;
+	return next < r->degrees->vertices && gnn_stop_wanted();
+}
+
 static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 {
 	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
@@ -159,6 +167,8 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.rows = pass->rows;
 	opts.own = pass->own;
 	opts.to = pass->to;
+	opts.shards = pass->kind == GNN_PASS_COMBINE ? r->plan.layer[l].shards : 1;
+	opts.shard = pass->shard;
 	opts.first_row = r->at.row;
 	gnn_rows_skip(&opts.rows, r->at.row);
 	gnn_rows_skip(&opts.own, r->at.row);
@@ -166,12 +176,12 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	GNN_TRY(gnn_feed_start(&feed, &opts));
 	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
 		gnn_vid next = work->first_row + work->rows;
-		bool last = work->last;
+		bool last = work->last, stop = work->stop;
 
 		GNN_TRY(absorb(r, feed, pass, work, &f));
 		if (last)
 			r->at.row = next;
-		if (last && next < r->degrees->vertices && gnn_stop_wanted()) {
+		if (last && stops(r, next, stop)) {
 			rc = GNN_STOPPED;
 			goto out;
 		}
@@ -180,6 +190,9 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 		rc = GNN_OK;
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(feed);
 out:
+	/* Other ranks wait for this one, and its control thread for them. */
+	if (rc < 0)
+		(void)gnn_comm_agree(r->o->comm, rc);
 	/* The buffers of the items must outlive what the backend still does with them. */
 	while (f.count > 0) {
 		end = retire(r, feed, &f);

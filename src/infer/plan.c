@@ -70,8 +70,12 @@ enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,
 bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
+	/* Where rows go to other ranks to be written, all ranks do so at once. */
+	bool waits = p->kind != GNN_PLAN_RESIDENT ||
+		(o->share != NULL && o->store->original_id != NULL);
+
 	if (layer + 1 == p->layer_count)
-		return p->kind != GNN_PLAN_RESIDENT;
+		return waits;
 	return o->save_layers;
 }
 
@@ -146,7 +150,8 @@ struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, layer);
 
-	return (struct gnn_feed_opts){.store = o->store, .degrees = d,
+	return (struct gnn_feed_opts){.store = o->store, .degrees = d, .share = o->share,
+		.shards = 1, .panel_rows = o->backend->ops->panel_rows,
 		.own_entries = c->own == GNN_OWN_MESSAGE || c->own == GNN_OWN_ROW,
 		.drop_loops = c->drop_loops,
 		.weighted = o->store->out.weights != NULL && c->edge_weights,

@@ -16,7 +16,8 @@ enum {
 static uint64_t degree_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
 	uint64_t bytes = gnn_degrees_bytes(o->store), vector = o->store->vertices * sizeof(float);
-	uint64_t sampling = 2 * vector * (o->store->original_id != NULL ? 2 : 1);
+	uint64_t sampling = o->store->whole_vertices * sizeof(uint64_t) *
+		(o->store->original_id != NULL ? 2 : 1);
 	bool out = false, weighted = false, sampled = false;
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
@@ -180,7 +181,8 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 		gnn_jump_bytes(o->model, o->store->vertices);
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
-	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES;
+	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES +
+		gnn_exchange_bytes(o->share, c, lp->chunk_rows);
 	if (p->kind == GNN_PLAN_TIERED)
 		lp->buffer_bytes += gnn_plan_tier_bytes(p, l, o);
 	if (o->backend->ops->unified)

@@ -19,13 +19,20 @@ enum {
 
 /* --- sizes --- */
 
+/* Panels of the rank that has most of them: what all ranks must cut alike is cut by it. */
+static uint64_t most_panels(const struct gnn_infer_opts *o)
+{
+	return o->share == NULL ? gnn_plan_panels(o) : gnn_ceil_div(
+		gnn_max_u64(o->share->rows_max, 1), o->backend->ops->panel_rows);
+}
+
 /* Rows of `row_bytes` in whole panels under the ceiling, at least one panel, never past V. */
 static uint64_t chunk_rows_of(const struct gnn_plan *p, const struct gnn_infer_opts *o,
 	uint64_t row_bytes)
 {
 	uint64_t height = o->backend->ops->panel_rows;
 	uint64_t panels = p->chunk_bytes / (gnn_max_u64(row_bytes, 1) * height);
-	uint64_t needed = gnn_ceil_div(gnn_max_u64(o->store->vertices, 1), height);
+	uint64_t needed = most_panels(o);
 
 	return gnn_max_u64(gnn_min_u64(panels, needed), 1) * height;
 }
@@ -53,7 +60,7 @@ static uint64_t carry_rows_of(const struct gnn_plan *p, uint32_t l, const struct
 	if (!gnn_combine_is_sum(gnn_model_conv(o->model, l)->combine))
 		return 0;
 	if (d == NULL)
-		return gnn_min_u64(p->layer[l].state_rows, o->store->edges / GNN_HUB_DEGREE);
+		return gnn_min_u64(p->layer[l].state_rows, o->store->in_edges / GNN_HUB_DEGREE);
 	for (uint32_t s = 0; s < shards; s++) {
 		struct gnn_range r = gnn_plan_range(p, l, s, panel_rows, d);
 
@@ -118,8 +125,9 @@ static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts 
 		row_bytes = lp->input_width * sizeof(float);
 	}
 	lp->messages = messages_of(p, lp, c, row_bytes);
-	lp->chunk_rows = chunk_rows_of(p, o,
-		gnn_max_u64(row_bytes, c->message.dim_out * sizeof(float)));
+	/* With several ranks a chunk brings as many message rows from each of the others. */
+	lp->chunk_rows = chunk_rows_of(p, o, gnn_max_u64(row_bytes,
+		c->message.dim_out * sizeof(float) * gnn_share_size(o->share)));
 }
 
 static void add_states(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
@@ -151,7 +159,7 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->list_bytes = gnn_max_u64(LIST_BYTES >> level, LIST_MIN);
 	p->slot_bytes = gnn_max_u64(GNN_EXTENT_SLOT_BYTES >> level, SLOT_MIN);
 	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
-		gnn_plan_panels(o) * height);
+		most_panels(o) * height);
 	if (p->kind == GNN_PLAN_TIERED)
 		gnn_plan_tier_buffers(p, o, level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
@@ -248,7 +256,8 @@ static int check_shards(const struct gnn_infer_opts *o)
 	return GNN_OK;
 }
 
-int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
+/* What fits this rank's budgets. */
+static int make_alone(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d)
 {
 	enum gnn_plan_kind wanted = o->plan;
@@ -261,6 +270,10 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (o->shards != 0 && (wanted == GNN_PLAN_RESIDENT || wanted == GNN_PLAN_TIERED))
 		return gnn_err(GNN_ECONFIG, "--shards %u: the %s plan has none; give --plan "
 			"partitioned", o->shards, gnn_plan_name(wanted));
+	if (wanted == GNN_PLAN_TIERED && o->share != NULL)
+		return gnn_err(GNN_ECONFIG, "--plan tiered: rows of one rank alone are spilled and "
+			"reloaded, not those of %u; give --plan partitioned, or auto",
+			o->share->size);
 	if (wanted == GNN_PLAN_TIERED) {
 		rc = gnn_plan_tier_check(o, d);
 		if (rc < 0 || fit(p, o, d, wanted))
@@ -303,4 +316,32 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (fits && gnn_plan_fits(p))
 		return GNN_OK;
 	return c->kind == GNN_PLAN_TIERED ? gnn_plan_tier_refuse(p, o, d) : gnn_plan_refuse(p, o);
+}
+
+/* Ranks cut chunks and shards alike: as the one with the least memory wants it. */
+static int agree(struct gnn_plan *p, const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	uint64_t wish[2 + GNN_LAYERS_MAX] = {(uint64_t)p->kind, p->level};
+	uint32_t shards[GNN_LAYERS_MAX];
+	int rc;
+
+	_Static_assert(GNN_PLAN_RESIDENT < GNN_PLAN_PARTITIONED, "the larger needs less memory");
+	for (uint32_t l = 0; l < p->layer_count; l++)
+		wish[2 + l] = p->layer[l].shards;
+	GNN_TRY(gnn_comm_reduce_u64(o->share->comm, GNN_REDUCE_MAX, wish, 2 + p->layer_count));
+	for (uint32_t l = 0; l < p->layer_count; l++)
+		shards[l] = (uint32_t)wish[2 + l];
+	rc = gnn_planner_again(p, o, d, &(struct gnn_plan_choice){
+		.kind = (enum gnn_plan_kind)wish[0], .level = (uint32_t)wish[1],
+		.chunk_bytes = o->chunk_bytes, .shards = shards});
+out:
+	return rc;
+}
+
+int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	int rc = make_alone(p, o, d);
+
+	return rc < 0 || o->share == NULL ? rc : agree(p, o, d);
 }

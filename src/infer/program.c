@@ -89,10 +89,11 @@ out:
 	return rc;
 }
 
-void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s)
+void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s, bool drawn)
 {
 	GNN_ASSERT(g->count == 0 && s->fanout != 0);
 	g->sample = *s;
+	g->drawn = drawn;
 	g->source = UINT64_MAX;
 }
 
@@ -200,7 +201,7 @@ int gnn_grouper_edges(struct gnn_grouper *g, gnn_vid v, uint32_t row, const void
 	const float *weights, enum gnn_dtype dtype, uint64_t count)
 {
 	gnn_vid drop = g->drop_loops ? v - g->to.first : UINT64_MAX;
-	bool sampled = g->sample.fanout != 0;
+	bool sampled = g->sample.fanout != 0 && !g->drawn;
 	uint64_t largest;
 	int rc;
 

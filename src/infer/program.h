@@ -37,6 +37,7 @@ struct gnn_grouper {
 	const float *own_weights; /* (V) or NULL: 1 */
 	float    *weight, *weight_spare; /* NULL: edges have none */
 	struct gnn_draw sample;
+	bool      drawn;
 	gnn_vid   source, last; /* whose edges came last, and where the last of them leads */
 	uint64_t  copy;         /* of that edge */
 };
@@ -56,8 +57,11 @@ void gnn_grouper_fini(struct gnn_grouper *g);
 /* From here on entries have weights; those of own rows are `own_weights` (V), or 1 when NULL. */
 int  gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights);
 
-/* From here on only edges of the sample are taken; where it is scaled programs need weights. */
-void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s);
+/*
+ * From here on only edges of the sample are taken; where it is scaled programs need weights.
+ * drawn: the edges that come are those of the sample already.
+ */
+void gnn_grouper_sample(struct gnn_grouper *g, const struct gnn_draw *s, bool drawn);
 
 /* Own row of vertex v of the range, which is row `row` of the chunk. */
 void gnn_grouper_own(struct gnn_grouper *g, gnn_vid v, uint32_t row);

@@ -14,23 +14,33 @@ out:
 	return rc;
 }
 
-static int copy_layer(struct gnn_run *r, uint32_t l)
+/* The next block, or none where other ranks have more rows than this one. */
+static int copy_block(struct gnn_run *r, uint32_t l, struct gnn_rows_reader *reader, gnn_vid first)
 {
-	struct gnn_rows rows = gnn_kept_rows(r->output[l]);
-	uint64_t vertices = r->o->store->vertices, block = r->plan.finish_rows;
-	struct gnn_rows_reader *reader = NULL;
+	uint64_t vertices = r->o->store->vertices;
 	struct gnn_rows_part part;
 	int rc;
 
-	GNN_TRY(gnn_rows_open(&reader, &rows, &(struct gnn_rows_opts){.chunk_rows = block,
-		.ahead = 2, .lent = 1}));
-	for (gnn_vid v = 0; v < vertices; v += block) {
-		GNN_TRY(gnn_rows_next(reader, &part));
-		rc = take_rows(r, l, v, gnn_min_u64(block, vertices - v), part.data);
-		gnn_rows_put(reader, &part);
-		if (rc < 0)
-			goto out;
-	}
+	if (first >= vertices)
+		return gnn_result_rows(r->result, l, 0, NULL);
+	GNN_TRY(gnn_rows_next(reader, &part));
+	rc = take_rows(r, l, first, gnn_min_u64(r->plan.finish_rows, vertices - first), part.data);
+	gnn_rows_put(reader, &part);
+out:
+	return rc;
+}
+
+static int copy_layer(struct gnn_run *r, uint32_t l)
+{
+	struct gnn_rows rows = gnn_kept_rows(r->output[l]);
+	uint64_t most = r->o->share != NULL ? r->o->share->rows_max : r->o->store->vertices;
+	struct gnn_rows_reader *reader = NULL;
+	int rc;
+
+	GNN_TRY(gnn_rows_open(&reader, &rows, &(struct gnn_rows_opts){
+		.chunk_rows = r->plan.finish_rows, .ahead = 2, .lent = 1}));
+	for (gnn_vid v = 0; v < most; v += r->plan.finish_rows)
+		GNN_TRY(copy_block(r, l, reader, v));
 	r->report->layer[l].read_bytes += gnn_rows_read_bytes(reader);
 	r->report->read_bytes += gnn_rows_read_bytes(reader);
 out:
@@ -49,7 +59,7 @@ int gnn_run_publish(struct gnn_run *r)
 	gnn_crash_point("infer.rows_copied");
 	if (r->score != NULL) {
 		r->report->metric = gnn_score_name(r->score);
-		GNN_TRY(gnn_score_end(r->score, r->report->score));
+		GNN_TRY(gnn_score_end(r->score, r->o->share, r->report->score));
 	}
 	GNN_TRY(gnn_result_commit(&r->result, r->o->store, &result_bytes));
 	r->report->written_bytes += result_bytes;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "infer/share.h"
 #include "io/rowfile.h"
 
 #include <math.h>
@@ -62,7 +63,8 @@ static int probe_write(double *rate, const struct gnn_infer_opts *o, double seco
 	void *block = NULL;
 	int rc;
 
-	snprintf(path, sizeof(path), "%s.gnnrun-probe", o->out_path);
+	snprintf(path, sizeof(path), "%s.gnnrun-probe%u", o->out_path,
+		o->share != NULL ? o->share->rank : 0);
 	GNN_TRY(gnn_mem_pages(&block, GNN_EXTENT_SLOT_BYTES, GNN_MEM_IO));
 	GNN_TRY(gnn_rowfile_create(&f, &(struct gnn_rowfile_opts){.path = path, .name = "probe",
 		.engine = o->engine, .rows = PROBE_BYTES / GNN_PAGE_BYTES,

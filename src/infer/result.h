@@ -1,11 +1,14 @@
 /*
  * infer/result.h - the result file: rows in import order, written as they come, or sorted first.
  *
- * Flow     finished rows -> [result] -> container
+ * Flow     finished rows -> [result] -> portion -> container
  * Owns     the container being written and its array writers
  * Lends    nothing
  * Thread   one caller
- * Fails    GNN_ECREAT, GNN_EIO
+ * Fails    GNN_ECREAT, GNN_EIO; as comm
+ *
+ * With several ranks each gives its own rows, and they write one file (infer/portion.h); create and
+ * commit are collective, and so is rows where the store is not in import order.
  */
 #ifndef GNN_INFER_RESULT_H
 #define GNN_INFER_RESULT_H

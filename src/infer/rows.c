@@ -50,7 +50,8 @@ static int open_stream(struct gnn_rows_reader *r, const struct gnn_rows_opts *o)
 			o->chunk_rows, o->ahead, o->lent);
 	return gnn_stream_open(&r->stream, &(struct gnn_stream_opts){
 		.container = rows->container, .array = rows->array,
-		.first_byte = rows->first * row_bytes, .bytes = rows->count * row_bytes,
+		.first_byte = (rows->base + rows->first) * row_bytes,
+		.bytes = rows->count * row_bytes,
 		.piece_bytes = o->chunk_rows * row_bytes, .ahead = o->ahead, .lent = o->lent,
 		.verify = o->verify});
 }

@@ -28,7 +28,8 @@ struct gnn_rows {
 	uint32_t                 width;     /* items of a row */
 	gnn_vid                  first;
 	uint64_t                 count;
-	struct gnn_container    *container; /* STORE */
+	gnn_vid                  base;      /* STORE: of row 0, in the array */
+	struct gnn_container    *container;
 	const struct gnn_array  *array;
 	const float             *memory;    /* MEMORY: a backend buffer, from row 0 on */
 	const struct gnn_rowfile *file;     /* FILE */

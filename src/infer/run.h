@@ -63,8 +63,11 @@ enum { GNN_STOPPED = 3 };
 
 GNN_BEGIN_DECLS
 
+/* Loads, plans, takes memory. GNN_SKIPPED when an earlier run has done all of it. */
+int gnn_run_open(struct gnn_run *r);
 /* Degrees, plan and what it will take, and what the plan wants to know of the graph. */
 int gnn_run_plan(struct gnn_run *r);
+int gnn_run_need_folder(struct gnn_run *r); /* of scratch */
 /* Whether states of the passes in front of the sums go on: rows of h stand beside them. */
 bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l);
 /* The rows that the layer at work takes: of the store, or what the layer before it left. */

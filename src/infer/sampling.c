@@ -20,8 +20,8 @@ struct task {
 struct gnn_sampling {
 	struct gnn_sampling_opts o;
 	uint64_t           in_max;    /* the largest in-degree */
-	uint64_t          *threshold; /* (V) of the layer at hand */
-	uint64_t          *original;  /* (V) or NULL */
+	uint64_t          *threshold; /* (V of all ranks) of the layer at hand */
+	uint64_t          *original;  /* (V of all ranks) or NULL */
 	const void        *threshold_there, *original_there;
 	struct gnn_draw  here;
 	struct gnn_pick   *pick;      /* (threads + 1); the last is of the list that goes on */
@@ -53,7 +53,7 @@ static int load_original(struct gnn_sampling *s)
 
 	if (store->original_id == NULL)
 		return GNN_OK;
-	GNN_NEW_ARRAY(s->original, store->vertices, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(s->original, store->whole_vertices, GNN_MEM_TOPOLOGY);
 	GNN_TRY(gnn_array_load(store->container, store->original_id, 0, store->original_id->bytes,
 		s->original));
 	GNN_TRY(gnn_backend_mirror(s->o.backend, &s->original_there, s->original,
@@ -91,12 +91,14 @@ int gnn_sampling_create(struct gnn_sampling **out, const struct gnn_sampling_opt
 	GNN_NEW(s, GNN_MEM_TOPOLOGY);
 	s->o = *o;
 	s->in_max = largest_degree(o->degrees);
+	if (o->share != NULL)
+		GNN_TRY(gnn_comm_reduce_u64(o->share->comm, GNN_REDUCE_MAX, &s->in_max, 1));
 	rc = make_picks(s);
 	if (rc != GNN_OK)
 		goto out;
-	GNN_NEW_ARRAY(s->threshold, o->store->vertices, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(s->threshold, o->store->whole_vertices, GNN_MEM_TOPOLOGY);
 	GNN_TRY(gnn_backend_mirror(o->backend, &s->threshold_there, s->threshold,
-		o->store->vertices * sizeof(*s->threshold)));
+		o->store->whole_vertices * sizeof(*s->threshold)));
 	GNN_TRY(load_original(s));
 	*out = s;
 	s = NULL;
@@ -119,11 +121,12 @@ void gnn_sampling_destroy(struct gnn_sampling *s)
 	gnn_mem_free(s);
 }
 
-/* Edges [i, i + count) of the part to the pick of their destination v. */
+/* Edges [i, i + count) of the part to the pick of their destination, row v. */
 static void draw(struct gnn_sampling *s, struct gnn_pick *p, const struct gnn_inlist_part *part,
 	gnn_vid v, uint64_t i, uint64_t count)
 {
-	gnn_vid broken = gnn_pick_edges(p, &s->here, s->o.store->vertices, v, part, i, count);
+	gnn_vid broken = gnn_pick_edges(p, &s->here, s->o.store->whole_vertices,
+		s->o.store->first + v, part, i, count);
 
 	if (broken != GNN_PICK_FINE) {
 #pragma omp atomic write
@@ -142,7 +145,7 @@ static void run_task(struct gnn_sampling *s, struct gnn_pick *p,
 		if (gnn_draw_population(&s->here, v) > s->here.fanout) {
 			gnn_pick_begin(p, s->here.fanout);
 			draw(s, p, part, v, i, count);
-			s->threshold[v] = gnn_pick_end(p);
+			s->threshold[s->o.store->first + v] = gnn_pick_end(p);
 		}
 		i += count;
 	}
@@ -160,7 +163,7 @@ static uint64_t go_on(struct gnn_sampling *s, const struct gnn_inlist_part *part
 		return count;
 	draw(s, p, part, v, i, count);
 	if (s->left == 0)
-		s->threshold[v] = gnn_pick_end(p);
+		s->threshold[s->o.store->first + v] = gnn_pick_end(p);
 	return count;
 }
 
@@ -209,7 +212,7 @@ static int run_pass(struct gnn_sampling *s, uint64_t *read_bytes)
 	struct gnn_inlist_part part;
 	int rc;
 
-	for (gnn_vid v = 0; v < s->o.store->vertices; v++)
+	for (gnn_vid v = 0; v < s->o.store->whole_vertices; v++)
 		s->threshold[v] = UINT64_MAX;
 	s->broken = GNN_PICK_FINE;
 	GNN_TRY(gnn_inlist_open(&list, &(struct gnn_inlist_opts){.store = s->o.store,
@@ -249,16 +252,19 @@ int gnn_sampling_begin(struct gnn_sampling *s, uint32_t layer, const struct gnn_
 	if (!samples(s, c->fanout))
 		return GNN_OK;
 	s->here = (struct gnn_draw){.fanout = c->fanout,
-		.key = gnn_draw_key(s->o.seed, layer), .id_bits = id_bits(s->o.store->vertices),
+		.key = gnn_draw_key(s->o.seed, layer),
+		.id_bits = id_bits(s->o.store->whole_vertices),
 		.scaled = c->scales_sums, .threshold = s->threshold, .original = s->original,
 		.in = s->o.degrees->in, .loops = c->drop_loops ? s->o.degrees->loops : NULL};
 	GNN_TRY(run_pass(s, read_bytes));
+	if (s->o.share != NULL)
+		GNN_TRY(gnn_share_spread(s->o.share, s->threshold, sizeof(*s->threshold)));
 	if (s->threshold_there != s->threshold)
 		GNN_TRY(s->o.backend->ops->copy(s->o.backend,
 			(void *)(uintptr_t)s->threshold_there,
-			s->o.store->vertices * sizeof(*s->threshold), s->threshold,
-			s->o.store->vertices * sizeof(*s->threshold),
-			s->o.store->vertices * sizeof(*s->threshold), 1));
+			s->o.store->whole_vertices * sizeof(*s->threshold), s->threshold,
+			s->o.store->whole_vertices * sizeof(*s->threshold),
+			s->o.store->whole_vertices * sizeof(*s->threshold), 1));
 out:
 	gnn_trace_end(span, "sample");
 	return rc;

@@ -16,10 +16,12 @@
 #define GNN_INFER_SAMPLING_H
 
 #include "infer/degrees.h"
+#include "infer/share.h"
 #include "layer/conv.h"
 
 struct gnn_sampling_opts {
 	const struct gnn_store   *store;
+	const struct gnn_share   *share;  /* of several ranks; NULL: this one is alone */
 	const struct gnn_degrees *degrees;
 	const uint64_t           *fanout; /* (layers) of each, 0: all */
 	uint32_t                  layers;

@@ -90,6 +90,17 @@ static int choose(struct gnn_score *s, enum gnn_metric metric)
 	return GNN_OK;
 }
 
+/* Of all rows of the split those of the view, by their number there. */
+static void keep_view(struct split *p, const struct gnn_store *s)
+{
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < p->count; i++)
+		if (p->row[i] - s->first < s->vertices)
+			p->row[kept++] = p->row[i] - s->first;
+	p->count = kept;
+}
+
 static int load_split(struct gnn_score *s, struct split *p, const struct gnn_array *a)
 {
 	int rc;
@@ -98,10 +109,11 @@ static int load_split(struct gnn_score *s, struct split *p, const struct gnn_arr
 	p->count = a->rows;
 	GNN_TRY(gnn_array_load(s->store->container, a, 0, a->bytes, p->row));
 	qsort(p->row, p->count, sizeof(*p->row), by_value);
-	if (p->count > 0 && p->row[p->count - 1] >= s->store->vertices)
+	if (p->count > 0 && p->row[p->count - 1] >= s->store->whole_vertices)
 		GNN_FAIL(GNN_EDATA, "%s: row %llu, the store has %llu vertices", a->name,
 			(unsigned long long)p->row[p->count - 1],
-			(unsigned long long)s->store->vertices);
+			(unsigned long long)s->store->whole_vertices);
+	keep_view(p, s->store);
 	if (s->metric == GNN_METRIC_ROCAUC) {
 		GNN_NEW_ARRAY(p->score, p->count * s->columns, GNN_MEM_MISC);
 		GNN_NEW_ARRAY(p->truth, p->count * s->columns, GNN_MEM_MISC);
@@ -113,6 +125,12 @@ static int load_split(struct gnn_score *s, struct split *p, const struct gnn_arr
 	}
 out:
 	return rc;
+}
+
+/* Of one row. */
+static uint64_t label_bytes(const struct gnn_score *s)
+{
+	return s->label_cols * gnn_dtype_bytes(s->store->labels->dtype);
 }
 
 static bool has_split(const struct gnn_store *s)
@@ -149,10 +167,10 @@ int gnn_score_create(struct gnn_score **out, const struct gnn_store *store, uint
 			GNN_TRY(load_split(s, &s->split[k], store->split[k]));
 	GNN_TRY(gnn_stream_open(&s->labels, &(struct gnn_stream_opts){
 		.container = store->container, .array = store->labels,
-		.bytes = store->labels->bytes,
-		.piece_bytes = LABEL_PIECE_ROWS * s->label_cols *
-			gnn_dtype_bytes(store->labels->dtype),
-		.ahead = 1, .lent = 1, .verify = verify}));
+		.first_byte = store->first * label_bytes(s),
+		.bytes = store->vertices * label_bytes(s),
+		.piece_bytes = LABEL_PIECE_ROWS * label_bytes(s), .ahead = 1, .lent = 1,
+		.verify = verify}));
 	*out = s;
 	s = NULL;
 out:
@@ -163,7 +181,7 @@ out:
 /* The label row of v; v never goes back. */
 static int label_at(struct gnn_score *s, gnn_vid v, const void **label)
 {
-	uint64_t row_bytes = s->label_cols * gnn_dtype_bytes(s->store->labels->dtype);
+	uint64_t row_bytes = label_bytes(s);
 	int rc = GNN_OK;
 
 	while (s->piece == NULL || v >= s->piece_first + s->piece_rows) {
@@ -173,7 +191,7 @@ static int label_at(struct gnn_score *s, gnn_vid v, const void **label)
 		rc = gnn_stream_next(s->labels, &s->piece);
 		if (rc != GNN_OK)
 			return rc == GNN_EOF ? gnn_err(GNN_EDATA, "labels end early") : rc;
-		s->piece_first = s->piece->first_byte / row_bytes;
+		s->piece_first = s->piece->first_byte / row_bytes - s->store->first;
 		s->piece_rows = s->piece->bytes / row_bytes;
 	}
 	*label = (const char *)s->piece->data + (v - s->piece_first) * row_bytes;
@@ -240,8 +258,8 @@ static int score_row(struct gnn_score *s, struct split *p, gnn_vid v, const floa
 			return GNN_OK; /* unlabelled */
 		if ((uint64_t)value >= gnn_max_u64(s->width, 2))
 			return gnn_err(GNN_EDATA, "labels: vertex %llu has class %lld, the result "
-				"has %u columns", (unsigned long long)v, (long long)value,
-				s->width);
+				"has %u columns", (unsigned long long)(s->store->first + v),
+				(long long)value, s->width);
 		count_class(s, p, (uint64_t)value, h);
 	}
 	p->labelled++;
@@ -364,14 +382,78 @@ static double f1_figure(const struct gnn_score *s, const struct split *p)
 	return occurring > 0 ? sum / (double)occurring : NAN;
 }
 
-int gnn_score_end(struct gnn_score *s, double figure[GNN_SPLIT_COUNT])
+/* A new (columns, all) matrix from those (columns, labelled) of each rank. */
+static int join_columns(const struct gnn_score *s, const struct split *p,
+	const struct gnn_share *share, const void *from, uint64_t item_bytes, uint64_t all,
+	void **out)
+{
+	void *column = NULL;
+	uint64_t bytes;
+	int rc;
+
+	GNN_TRY(gnn_mem_new(out, gnn_max_u64(all * s->columns, 1), item_bytes, GNN_MEM_MISC));
+	for (uint32_t c = 0; c < s->columns; c++) {
+		GNN_TRY(gnn_share_collect(share, (const char *)from + c * p->count * item_bytes,
+			p->labelled * item_bytes, &column, &bytes));
+		memcpy((char *)*out + c * all * item_bytes, column, bytes);
+		gnn_comm_keep(share->comm, column);
+		column = NULL;
+	}
+out:
+	gnn_comm_keep(share->comm, column);
+	return rc;
+}
+
+/* The scores that each rank has become those of all. */
+static int join_scores(const struct gnn_score *s, struct split *p, const struct gnn_share *share,
+	uint64_t all)
+{
+	void *score = NULL, *truth = NULL;
+	int rc;
+
+	GNN_TRY(join_columns(s, p, share, p->score, sizeof(*p->score), all, &score));
+	GNN_TRY(join_columns(s, p, share, p->truth, sizeof(*p->truth), all, &truth));
+	gnn_mem_free(p->score);
+	gnn_mem_free(p->truth);
+	p->score = score;
+	p->truth = truth;
+	p->count = all;
+	return rc;
+out:
+	gnn_mem_free(score);
+	gnn_mem_free(truth);
+	return rc;
+}
+
+/* What each rank counted becomes what all did. */
+static int join(const struct gnn_score *s, struct split *p, const struct gnn_share *share)
+{
+	uint64_t counts[] = {p->labelled, p->correct};
+	uint64_t *classes[] = {p->hit, p->predicted, p->actual};
+	int rc;
+
+	GNN_TRY(gnn_comm_reduce_u64(share->comm, GNN_REDUCE_SUM, counts, 2));
+	if (s->metric == GNN_METRIC_ROCAUC)
+		GNN_TRY(join_scores(s, p, share, counts[0]));
+	for (uint32_t k = 0; k < GNN_COUNT_OF(classes) && classes[k] != NULL; k++)
+		GNN_TRY(gnn_comm_reduce_u64(share->comm, GNN_REDUCE_SUM, classes[k], s->columns));
+	p->labelled = counts[0];
+	p->correct = counts[1];
+out:
+	return rc;
+}
+
+int gnn_score_end(struct gnn_score *s, const struct gnn_share *share,
+	double figure[GNN_SPLIT_COUNT])
 {
 	int rc = GNN_OK;
 
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++) {
-		const struct split *p = &s->split[k];
+		struct split *p = &s->split[k];
 
 		figure[k] = NAN;
+		if (share != NULL && s->store->split[k] != NULL)
+			GNN_TRY(join(s, p, share));
 		if (p->labelled == 0)
 			continue;
 		if (s->metric == GNN_METRIC_ACCURACY)

@@ -17,6 +17,7 @@
 #define GNN_INFER_SCORE_H
 
 #include "infer/opts.h"
+#include "infer/share.h"
 
 struct gnn_score;
 
@@ -27,7 +28,9 @@ int  gnn_score_create (struct gnn_score **out, const struct gnn_store *s, uint32
 	enum gnn_metric metric, bool verify);
 /* Rows [first, first + rows) of the result, (rows, width); blocks come in order. */
 int  gnn_score_rows   (struct gnn_score *s, gnn_vid first, uint64_t rows, const float *h);
-int  gnn_score_end    (struct gnn_score *s, double figure[GNN_SPLIT_COUNT]);
+/* Of the rows of all ranks; share: NULL for one alone. */
+int  gnn_score_end    (struct gnn_score *s, const struct gnn_share *share,
+	double figure[GNN_SPLIT_COUNT]);
 const char *gnn_score_name(const struct gnn_score *s);
 void gnn_score_destroy(struct gnn_score *s); /* NULL is fine */
 

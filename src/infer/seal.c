@@ -112,6 +112,16 @@ out:
 	return rc;
 }
 
+/* Ranks open what they write at once together, also one without rows. */
+static int begin_out(struct gnn_run *r, uint32_t l)
+{
+	bool written = l + 1 == r->plan.layer_count || r->o->save_layers;
+
+	if (r->o->share == NULL || r->output[l] != NULL || !written)
+		return GNN_OK;
+	return gnn_result_rows(r->result, l, 0, NULL);
+}
+
 int gnn_run_seal(struct gnn_run *r, uint32_t l)
 {
 	gnn_vid first = r->layer.to.first, end = first + r->layer.to.count, sealed = r->at.row;
@@ -125,13 +135,14 @@ int gnn_run_seal(struct gnn_run *r, uint32_t l)
 
 	GNN_TRY(open_late(r, direct ? first : r->at.row, end, block, &from, &reader));
 	GNN_TRY(gnn_layer_run_settle(&r->layer, r->plan.finish_rows));
+	GNN_TRY(begin_out(r, l));
 	/* Rows that went into the result at once are gone with the process that wrote them. */
 	for (gnn_vid v = direct ? first : r->at.row; v < end; v += block) {
 		uint64_t rows = gnn_min_u64(block, end - v);
 		uint64_t span = gnn_trace_begin();
 
 		r->at.row = gnn_max_u64(sealed, v);
-		if (gnn_stop_wanted()) {
+		if (gnn_stop_wanted() && r->o->share == NULL) { /* ranks stop in a pass */
 			rc = GNN_STOPPED;
 			goto out;
 		}

@@ -25,8 +25,9 @@ struct gnn_draw {
 	bool            scaled;    /* a kept entry is weighted with population / sample */
 	const uint64_t *threshold; /* (V) the largest hash that is kept */
 	const uint64_t *original;  /* (V) id in import order, or NULL: the id itself */
-	const uint32_t *in;        /* (V) listed in-edges */
-	const uint32_t *loops;     /* (V) listed self-loops, which are no messages; NULL: none */
+	/* Of the vertices of this rank, its first at 0: */
+	const uint32_t *in;        /* listed in-edges */
+	const uint32_t *loops;     /* listed self-loops, which are no messages; NULL: none */
 };
 
 static inline uint64_t gnn_draw_key(uint64_t seed, uint32_t layer)

@@ -109,7 +109,7 @@ static int run_in_memory(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 		GNN_TRY(gnn_net_layer(e->o.net, l, &in, &y));
 	}
 	GNN_TRY(gnn_score_rows(score, 0, vertices, y));
-	GNN_TRY(gnn_score_end(score, figure));
+	GNN_TRY(gnn_score_end(score, NULL, figure));
 	if (vertices >= TRIM_VERTICES)
 		gnn_net_trim(e->o.net);
 out:

@@ -358,7 +358,7 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grou
 		struct gnn_draw s = sample_of(c);
 
 		s.scaled = a.combine == GNN_COMBINE_SUM;
-		gnn_grouper_sample(&g, &s);
+		gnn_grouper_sample(&g, &s, false);
 		if (s.scaled && !how.weighted) {
 			EXPECT_EQ(gnn_program_weigh(&p, room), GNN_OK);
 		}

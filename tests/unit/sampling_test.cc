@@ -162,7 +162,7 @@ std::vector<Edge> SamplingTest::grouped(const struct gnn_degrees &d, const struc
 	EXPECT_EQ(gnn_grouper_init(&g, &d, &all, V, E, drop_loops), GNN_OK);
 	EXPECT_EQ(gnn_program_init(&p, E, V), GNN_OK);
 	if (s.fanout != 0)
-		gnn_grouper_sample(&g, &s);
+		gnn_grouper_sample(&g, &s, false);
 	for (uint64_t v = 0; v < V; v++) {
 		const uint64_t count = offsets[v + 1] - offsets[v], half = count / 2;
 
@@ -198,7 +198,8 @@ std::vector<Edge> SamplingTest::drawn(uint64_t fanout, uint32_t threads, bool dr
 
 	EXPECT_EQ(gnn_degrees_load(&d, store, true), GNN_OK);
 	EXPECT_EQ(gnn_degrees_mirror(d, backend), GNN_OK);
-	const struct gnn_sampling_opts o = {store, d, fanouts, 2, backend, 42, threads, true};
+	const struct gnn_sampling_opts o = {store, nullptr, d, fanouts, 2, backend, 42, threads,
+		true};
 	EXPECT_EQ(gnn_sampling_create(&sampling, &o), GNN_OK) << gnn_err_text();
 	conv.drop_loops = drop_loops;
 	EXPECT_EQ(gnn_sampling_begin(sampling, 0, &conv, &read_bytes), GNN_OK);
@@ -245,7 +246,7 @@ TEST_F(SamplingTest, AFanoutThatNoVertexReachesSamplesNothing)
 	std::iota(row.begin(), row.end(), 0);
 	store_in_order(row);
 	ASSERT_EQ(gnn_degrees_load(&d, store, true), GNN_OK);
-	const struct gnn_sampling_opts o = {store, d, fanouts, 2, backend, 42, 2, true};
+	const struct gnn_sampling_opts o = {store, nullptr, d, fanouts, 2, backend, 42, 2, true};
 	EXPECT_EQ(gnn_sampling_create(&sampling, &o), GNN_OK);
 	EXPECT_EQ(sampling, nullptr);
 	gnn_degrees_free(d);
@@ -266,7 +267,7 @@ TEST_F(SamplingTest, ADamagedInListIsRefused)
 	write_store();
 	ASSERT_EQ(open_store(), GNN_OK);
 	ASSERT_EQ(gnn_degrees_load(&d, store, true), GNN_OK);
-	const struct gnn_sampling_opts o = {store, d, fanouts, 1, backend, 42, 2, true};
+	const struct gnn_sampling_opts o = {store, nullptr, d, fanouts, 1, backend, 42, 2, true};
 	ASSERT_EQ(gnn_sampling_create(&sampling, &o), GNN_OK);
 	conv.fanout = 2;
 	EXPECT_EQ(gnn_sampling_begin(sampling, 0, &conv, &read_bytes), GNN_EDATA);
