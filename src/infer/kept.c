@@ -207,8 +207,10 @@ int gnn_kept_put(struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *
 	if (o->kind == GNN_ROWS_MEMORY)
 		return o->backend->ops->copy(o->backend, k->memory + first * width_of(o),
 			row_bytes, from, pitch * sizeof(float), row_bytes, rows);
-	if (!is_bounced(o) && pitch == o->width)
+	if (!is_bounced(o)) {
+		GNN_ASSERT(pitch == o->width); /* there is no block to bring them together in */
 		return gnn_rowfile_push(k->rows, from, rows);
+	}
 	if (k->count == block_count(o))
 		GNN_TRY(push_oldest(k));
 	b = &k->block[(k->first + k->count) % block_count(o)];

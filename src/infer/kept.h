@@ -66,7 +66,10 @@ struct gnn_kept {
 GNN_BEGIN_DECLS
 
 int  gnn_kept_open  (struct gnn_kept **out, const struct gnn_kept_opts *o);
-/* Rows [first, first + rows), of which `pitch` floats stand apart, in backend memory. */
+/*
+ * Rows [first, first + rows), of which `pitch` floats stand apart, in backend memory; to a file
+ * without own columns, from host memory, they come close together.
+ */
 int  gnn_kept_put   (struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *from,
 	uint64_t pitch);
 /* RUNS: the rows of these vertices, in any order; host memory, contiguous. */
