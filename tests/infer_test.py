@@ -395,6 +395,31 @@ class Infer(unittest.TestCase):
             run_fails(self, 71, f'{least}M', 'infer', self.path('g.h5'), *options,
                       '--host-memory', f'{least - 1}M')
 
+    def test_next_uses_from_scratch_are_those_of_the_in_lists(self):
+        """The same rows are evicted and reloaded, with in-lists in memory or without."""
+        v = 12000
+        random = np.random.default_rng(5)
+        edges = np.stack([random.integers(0, v, 1800000), random.integers(0, v, 1800000)])
+        edges[1][:20000] = 7
+        edges[0][:9000] = edges[0][9000] # copies of one edge
+        edges[1][50000:60000] = edges[0][50000:60000] # loops
+        self.store(random.normal(size=(v, 24)).astype(np.float32), edges=edges)
+        for arch, fanout, budget in (('gcn', 'all', '17M'), ('gcn', '8', '26M'),
+                                     ('gat', '7', '26M')):
+            Model(arch, (24, 24, 24), 4).write(self.path('m.safetensors'))
+            plan = ('--plan', 'tiered', '--hot-store', '200K', '--gpu-store', 'min',
+                    '--chunk-bytes', 1, '--fanout', fanout)
+            first, told = self.infer(*plan)
+            again, report = self.infer(*plan, '--host-memory', budget)
+            with self.subTest(arch=arch, fanout=fanout):
+                self.assertEqual(first.tobytes(), again.tobytes())
+                for a, b in zip(told['layers'], report['layers']):
+                    self.assertGreater(a['evictions'], 0)
+                    self.assertGreater(b['written_bytes'] - b['cold_written_bytes'],
+                                       edges.shape[1] * 4)
+                    if fanout != 'all': # items are cut alike
+                        self.assertLess(abs(a['evictions'] / b['evictions'] - 1), .01)
+
     def test_the_smallest_budget_of_each_plan_and_policy(self):
         x = np.random.default_rng(8).normal(size=(self.V, 33)).astype(np.float32)
         self.store(x)

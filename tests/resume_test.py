@@ -84,11 +84,11 @@ class Resume(unittest.TestCase):
                     self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertEqual([p for p in points if hit[p] == 0], [])
 
-    def stop(self, arch, options, number, read):
+    def stop(self, arch, options, number, read, store='g.h5'):
         """Stops the run by a signal while its `read`-th read is slow; whether it was in time."""
         p = subprocess.Popen([PROGRAM, *map(str, self.command(arch, *options, '--faults',
-                              f'read:slow@{read}-{read + 12}'))], stderr=subprocess.PIPE,
-                             stdout=subprocess.DEVNULL, text=True)
+                              f'read:slow@{read}-{read + 12}', store=store))],
+                             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         while p.poll() is None and not self.is_busy(p.pid):
             pass
         try:
@@ -138,6 +138,27 @@ class Resume(unittest.TestCase):
                         self.stop(arch, (*options, '--resume'), signal.SIGTERM, 30)
                 self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertGreater(stopped, 5)
+
+    def test_a_tiered_run_without_in_lists_goes_on(self):
+        """They are larger than a quarter of the budget: next uses come from scratch."""
+        run('generate', 'rmat', self.path('many.h5'), '--vertices', 9001, '--edges', 1300000,
+            '--feat-dim', 20)
+        want = self.bits(self.infer_many())
+        stopped = 0
+        for read in (30, 90):
+            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--io', 'pread',
+                       '--hot-store', '200K', '--host-memory', '17M')
+            stopped += self.stop('sage', options, signal.SIGTERM, read, store='many.h5')
+            report = json.loads(run(*self.command('sage', *options, '--resume',
+                                                  store='many.h5')))
+            self.assertGreater(sum(l['evictions'] for l in report['layers']), 0)
+            self.assertEqual(self.bits(self.path('e.h5')), want)
+            os.remove(self.path('e.h5'))
+        self.assertGreater(stopped, 0)
+
+    def infer_many(self):
+        run(*self.command('sage', name='many-want.h5', store='many.h5'))
+        return self.path('many-want.h5')
 
     def test_a_tiered_run_killed_at_each_point(self):
         points = [p for p in run('infer', 'x', '--list-crash-points').split() if '.' in p]

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "infer/forecast.h"
+#include "infer/nextuse.h"
 
 #define PROBE_S      0.08 /* for each figure of the disk */
 #define PROBE_RUNS_S 0.02 /* for each of a layer's three */
@@ -144,6 +145,13 @@ static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const st
 	int rc;
 
 	GNN_TRY(gnn_forecast_tiered(&f, p, l, o, d));
+	if (p->next_scratch) {
+		double file = (double)gnn_nextuse_file_bytes(o->store, p->next_piece_bytes);
+
+		b->topology += (double)o->store->out.offsets->bytes +
+			(double)o->store->out.neighbors->bytes + file;
+		b->written += file;
+	}
 	b->cold_read = f.read_bytes;
 	b->cold_page = (double)p->layer[l].page_bytes;
 	b->written += f.written_bytes;
@@ -236,8 +244,8 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 	r->predicted_read_bytes = d->read_bytes;
 	r->predicted_written_bytes = 0;
 	r->predicted_s = 0.0;
-	if (p->kind == GNN_PLAN_TIERED && gnn_evict_ops_of((enum gnn_evict_policy)
-		o->evict)->next_use)
+	if (p->kind == GNN_PLAN_TIERED && !p->next_scratch &&
+		gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use)
 		r->predicted_read_bytes += gnn_inlists_bytes(o->store);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		struct gnn_layer_report *lr = &r->layer[l];

@@ -262,7 +262,9 @@ static int take_edges(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
 	skipped = slice(f, from, dtype, count, &kept);
 	GNN_TRY(gnn_grouper_edges(&f->grouper, v, row, from + skipped * item,
 		gnn_feed_weights(f, f->edge_cursor + skipped), dtype, gnn_min_u64(kept, room)));
-	f->edge_cursor += kept <= room ? count : skipped + room;
+	count = kept <= room ? count : skipped + room;
+	f->edge_cursor += count;
+	GNN_TRY(gnn_nextuse_take(f->o.next, from, dtype, count));
 out:
 	return rc;
 }
@@ -456,6 +458,7 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 	GNN_ASSERT(o->share == NULL || !o->lists);
 	if (!o->lists)
 		GNN_TRY(make_grouper(f));
+	f->grouper.now = gnn_nextuse_now(o->next);
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
 	*out = f;

@@ -2,11 +2,14 @@
 #include "infer/plan_bytes.h"
 
 #include "base/metrics.h"
+#include "infer/nextuse.h"
 #include "tier/spill.h"
 
 #include <math.h>
 
 enum {
+	IN_LISTS_SHARE = 4,     /* of the budget, at most */
+	PIECE_BYTES = 1 << 20,  /* of next uses */
 	SHARE = 16,             /* of the budget, for an arena and for the spill, each */
 	ARENA_BYTES = 64 << 20, /* at least, with room */
 	SPILL_BYTES = 16 << 20,
@@ -18,6 +21,11 @@ enum {
 	GROUP_BYTES = 96,       /* of a destination, its moves included */
 	PIN_SHARE = 8,          /* of the store, for hubs that nearly every chunk has edges to */
 };
+
+static bool knows_next_use(const struct gnn_infer_opts *o)
+{
+	return gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use;
+}
 
 int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees *d)
 {
@@ -89,6 +97,9 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 
 	p->ahead++; /* the executor looks one item ahead */
 	p->spill_bytes = share(p, SPILL_BYTES, level);
+	p->next_scratch = knows_next_use(o) && p->host_budget != UINT64_MAX &&
+		gnn_inlists_bytes(o->store) > p->host_budget / IN_LISTS_SHARE;
+	p->next_piece_bytes = gnn_max_u64(PIECE_BYTES >> level, FLOOR_BYTES);
 	for (uint32_t l = 0; l < p->layer_count; l++)
 		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->state_width);
 	p->arena_bytes = gnn_max_u64(share(p, ARENA_BYTES, level), arena_least(o, widest));
@@ -97,9 +108,12 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 			o->graduation_bytes / (widest * sizeof(float) * height))) * height;
 }
 
-static bool knows_next_use(const struct gnn_infer_opts *o)
+/* In-lists in memory, or next uses read along, with one of each group of the programs. */
+static uint64_t next_use_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
-	return gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use;
+	if (!p->next_scratch)
+		return knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0;
+	return gnn_nextuse_bytes(o->store, p->next_piece_bytes);
 }
 
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
@@ -115,7 +129,7 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 	return states + panel + programs + p->spill_bytes + BESIDE_PAGES * lp->page_bytes +
 		(l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
 		lp->chunk_rows * c->keep.dim_out * sizeof(float) +
-		(knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0);
+		next_use_bytes(p, o);
 }
 
 /* Pages as large as one of every epoch can be in memory, where the next use is known. */

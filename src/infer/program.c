@@ -10,7 +10,7 @@ enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
 
 uint64_t gnn_program_bytes(uint64_t entries, uint64_t vertices)
 {
-	return entries * 4 + (gnn_min_u64(entries, vertices) + 1) * 24;
+	return entries * 4 + (gnn_min_u64(entries, vertices) + 1) * 28;
 }
 
 int gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices)
@@ -23,6 +23,7 @@ int gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices)
 	GNN_NEW_ARRAY(p->carry, groups, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(p->first, groups, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(p->src, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(p->next_, groups, GNN_MEM_TOPOLOGY);
 out:
 	if (rc < 0)
 		gnn_program_fini(p);
@@ -40,6 +41,7 @@ out:
 
 void gnn_program_fini(struct gnn_program *p)
 {
+	gnn_mem_free(p->next_);
 	gnn_mem_free(p->vertex);
 	gnn_mem_free(p->carry);
 	gnn_mem_free(p->first);
@@ -303,5 +305,8 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 	GNN_ASSERT((p->weight != NULL) == (g->weight != NULL || g->sample.scaled));
 	if (p->weight != NULL)
 		weigh_entries(g, p);
+	p->next = g->now != NULL ? p->next_ : NULL;
+	for (uint64_t k = 0; g->now != NULL && k < groups; k++)
+		p->next[k] = g->now[g->to.first + p->vertex[k]];
 	g->count = 0;
 }

@@ -22,6 +22,8 @@ struct gnn_program {
 	uint64_t *vertex, *carry, *first;
 	uint32_t *src;
 	float    *weight; /* NULL: entries have none */
+	uint32_t *next;   /* source that each destination waits for; NULL: not known */
+	uint32_t *next_;  /* internal: room for it */
 };
 
 struct gnn_grouper {
@@ -38,6 +40,7 @@ struct gnn_grouper {
 	float    *weight, *weight_spare; /* NULL: edges have none */
 	struct gnn_draw sample;
 	bool      drawn;
+	const uint32_t *now; /* (V) the source each vertex waits for, or NULL */
 	gnn_vid   source, last; /* whose edges came last, and where the last of them leads */
 	uint64_t  copy;         /* of that edge */
 };

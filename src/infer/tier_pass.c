@@ -50,6 +50,7 @@ static int step(struct stream *s, struct gnn_work *work)
 	GNN_ASSERT(rc == GNN_OK);
 	item = popped;
 	item->work = work;
+	gnn_control_foresee(s->run->tiered->control, work->program.next);
 	GNN_TRY(gnn_control_step(s->run->tiered->control, work->first_row, work->rows,
 		&work->program.batch, &item->program));
 	show_stores(s);
@@ -262,6 +263,7 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.first_row = r->at.row;
 	gnn_rows_skip(&opts.rows, r->at.row);
 	gnn_rows_skip(&opts.own, r->at.row);
+	opts.next = r->tiered->next;
 	opts.own_entries = true;
 	opts.lists = false;
 	opts.sample = gnn_sampling_here(r->sampling);
@@ -272,6 +274,10 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 		goto out;
 	}
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(s.feed);
+	if (r->tiered->next != NULL) {
+		r->report->layer[l].read_bytes += gnn_nextuse_read_bytes(r->tiered->next);
+		r->report->layer[l].written_bytes += gnn_nextuse_written_bytes(r->tiered->next);
+	}
 	report(r, &r->report->layer[l]);
 out:
 	stop(&s);

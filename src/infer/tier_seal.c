@@ -184,8 +184,8 @@ static int take_row(struct rows_reader *d, const char *record)
 
 	memcpy(&v, record, sizeof(v));
 	if (d->left == 0) {
-		GNN_TRY(gnn_control_restore(t->control, d->run->at.row, v, &d->record, &d->left,
-			&full));
+		GNN_TRY(gnn_control_restore(t->control, d->run->at.row, v, t->next != NULL ?
+			gnn_nextuse_now(t->next) : NULL, &d->record, &d->left, &full));
 		d->vertex = v;
 	}
 	if (v != d->vertex)

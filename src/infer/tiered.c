@@ -23,13 +23,31 @@ int gnn_tiered_prepare(struct gnn_run *r)
 	enum gnn_evict_policy policy = (enum gnn_evict_policy)r->o->evict;
 	int rc;
 
-	if (r->plan.kind != GNN_PLAN_TIERED || !gnn_evict_ops_of(policy)->next_use)
+	if (r->plan.kind != GNN_PLAN_TIERED || r->plan.next_scratch ||
+		!gnn_evict_ops_of(policy)->next_use)
 		return GNN_OK;
 	rc = gnn_inlists_load(&r->inlists, r->o->store);
 	if (rc == GNN_EOS)
 		return gnn_err_place(rc, "in-lists for --evict %s (--evict pending needs none)",
 			gnn_evict_ops_of(policy)->name);
 	r->report->read_bytes += r->inlists.read_bytes;
+	return rc;
+}
+
+/* The file of next uses, from the row that the pass begins with. */
+static int open_next_uses(struct gnn_run *r, uint32_t l)
+{
+	const struct gnn_conv *c = r->layer.o.conv;
+	char path[PATH_BYTES];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/layer%u.next", gnn_folder_path(r->folder), l + 1);
+	GNN_TRY(gnn_nextuse_create(&r->tiered->next, &(struct gnn_nextuse_opts){
+		.store = r->o->store, .draw = gnn_sampling_here(r->sampling),
+		.drop_loops = c->drop_loops, .path = path, .engine = r->o->engine,
+		.first_row = r->resuming && gnn_run_has_stores(r, &r->at) ? r->at.row : 0,
+		.piece_bytes = r->plan.next_piece_bytes}));
+out:
 	return rc;
 }
 
@@ -40,8 +58,11 @@ static int open_control(struct gnn_run *r, uint32_t l)
 
 	if (r->resuming && gnn_run_has_stores(r, &r->at))
 		o.pin_slots = 0; /* rows come from the checkpoint, by way of the spill */
-	o.inlists = &r->inlists;
-	if (gnn_evict_ops_of(o.policy)->next_use) {
+	if (r->plan.next_scratch)
+		GNN_TRY(open_next_uses(r, l));
+	else
+		o.inlists = &r->inlists;
+	if (!r->plan.next_scratch && gnn_evict_ops_of(o.policy)->next_use) {
 		struct gnn_draw draw = gnn_sampling_here(r->sampling);
 		uint64_t before = r->inlists.read_bytes;
 
@@ -130,6 +151,7 @@ void gnn_tiered_close(struct gnn_run *r)
 		return;
 	gnn_control_destroy(t->control);
 	gnn_tier_destroy(t->tier);
+	gnn_nextuse_destroy(t->next);
 	gnn_mem_free(t->vertex);
 	gnn_mem_free(t->moves);
 	free_buffer(b, t->panel);

@@ -17,6 +17,7 @@
 struct gnn_tiered {
 	struct gnn_control *control;
 	struct gnn_tier    *tier;
+	struct gnn_nextuse *next; /* where in-lists do not fit memory */
 	/* Rows that are done and wait until a panel is full. */
 	float              *panel;    /* (finish_rows, state_width) */
 	uint64_t           *vertex;   /* (finish_rows) */

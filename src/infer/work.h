@@ -10,6 +10,7 @@
 #ifndef GNN_INFER_WORK_H
 #define GNN_INFER_WORK_H
 
+#include "infer/nextuse.h"
 #include "infer/program.h"
 #include "infer/rows.h"
 #include "infer/share.h"
@@ -53,6 +54,7 @@ struct gnn_feed_opts {
 	bool     weighted;    /* edges bring their weights */
 	const float *own_weights; /* (V) of own entries, or NULL: 1 */
 	struct gnn_draw sample;
+	struct gnn_nextuse *next; /* reads along the edges of all vertices, or NULL */
 	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
 	uint64_t entries;     /* edges and own rows in one item at most */
 	uint64_t read_bytes;  /* on their way from each array, as nearly as pieces allow */

@@ -28,7 +28,8 @@ struct gnn_control_opts {
 	bool     carry;                /* from in-degree GNN_HUB_DEGREE on: two slots */
 	bool     strip_own;            /* own entries are events only: left out of the batches */
 	bool     keep_own;             /* own rows are listed: GNN_MOVE_OWN */
-	const struct gnn_inlists *inlists; /* for policies that ask for the next use */
+	const struct gnn_inlists *inlists; /* for policies that ask for the next use; NULL: the
+	                                      steps bring it */
 	uint64_t epoch_rows;           /* source rows of a chunk */
 	uint32_t top_slots;
 	uint32_t host_slots;           /* 0: the spill is below the top */
@@ -77,6 +78,8 @@ int  gnn_control_create (struct gnn_control **out, const struct gnn_control_opts
  */
 int  gnn_control_step   (struct gnn_control *c, gnn_vid first_row, uint64_t rows,
 	const struct gnn_edge_batch *b, struct gnn_tier_program *p);
+/* Of the next step: the source that each group waits for behind it. Without in-lists. */
+void gnn_control_foresee(struct gnn_control *c, const uint32_t *next);
 /*
  * Going on where another machine stood, between chunks: own rows in front of `first_row` have come,
  * messages to come are put for all vertices, then each row in use gets a record of the spill (and
@@ -84,8 +87,8 @@ int  gnn_control_step   (struct gnn_control *c, gnn_vid first_row, uint64_t rows
  */
 void gnn_control_put_left(struct gnn_control *c, gnn_vid first, uint64_t count,
 	const uint32_t *left);
-int  gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v, uint64_t *record,
-	uint32_t *rows, uint32_t *full);
+int  gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v,
+	const uint32_t *next, uint64_t *record, uint32_t *rows, uint32_t *full);
 int  gnn_control_restored(struct gnn_control *c, gnn_vid first_row);
 /* What stands now: messages to come, and where the row of v is. */
 void gnn_control_left   (const struct gnn_control *c, gnn_vid first, uint64_t count,

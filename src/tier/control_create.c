@@ -37,7 +37,7 @@ uint64_t gnn_control_bytes(const struct gnn_control_opts *o)
 	struct gnn_evict_opts host = evict_opts(o, o->host_slots);
 
 	return o->vertices * (sizeof(struct gnn_vertex_state) + (o->count_reloads ? 1 : 0)) +
-		((uint64_t)o->top_slots + o->host_slots) * 25 +
+		((uint64_t)o->top_slots + o->host_slots) * 29 +
 		gnn_evict_bytes(o->policy, &top) + gnn_evict_bytes(o->policy, &host) +
 		(uint64_t)o->streams_max * 8;
 }
@@ -54,6 +54,8 @@ static int init_slots(struct gnn_slots *s, const struct gnn_control_opts *o, uin
 	GNN_NEW_ARRAY(s->owner, count, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(s->mate, count, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(s->since, count, GNN_MEM_TOPOLOGY);
+	if (o->inlists == NULL)
+		GNN_NEW_ARRAY(s->next, count, GNN_MEM_TOPOLOGY);
 	for (uint32_t i = count; i-- > 0;) /* low slots are given out first */
 		s->free[s->free_count++] = i;
 	GNN_TRY(gnn_evict_init(&s->evict, o->policy, &evict));
@@ -67,6 +69,7 @@ static void fini_slots(struct gnn_slots *s)
 	gnn_mem_free(s->owner);
 	gnn_mem_free(s->mate);
 	gnn_mem_free(s->since);
+	gnn_mem_free(s->next);
 	gnn_evict_fini(&s->evict);
 }
 
@@ -146,7 +149,6 @@ int gnn_control_create(struct gnn_control **out, const struct gnn_control_opts *
 
 	*out = NULL;
 	GNN_ASSERT(o->epoch_rows > 0 && o->streams_max > 0);
-	GNN_ASSERT(o->inlists != NULL || !gnn_evict_ops_of(o->policy)->next_use);
 	GNN_TRY(check_sizes(o));
 	GNN_NEW(c, GNN_MEM_MISC);
 	c->o = *o;

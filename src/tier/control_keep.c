@@ -46,8 +46,8 @@ static bool is_complete(const struct gnn_control *c, gnn_vid v)
 	return v < c->own_end && c->state[v].left == 0;
 }
 
-int gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v, uint64_t *record,
-	uint32_t *rows, uint32_t *full)
+int gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v,
+	const uint32_t *next, uint64_t *record, uint32_t *rows, uint32_t *full)
 {
 	uint32_t stream = 0;
 	int rc;
@@ -60,7 +60,8 @@ int gnn_control_restore(struct gnn_control *c, gnn_vid first_row, gnn_vid v, uin
 			"none", (unsigned long long)v);
 	*rows = gnn_control_rows(c, v);
 	if (c->pages.streams > 1)
-		stream = (uint32_t)(gnn_control_next_epoch(c, v) / c->epochs_each);
+		stream = (uint32_t)((next != NULL ? gnn_control_epoch_of(c, v, next[v]) :
+			gnn_control_next_epoch(c, v)) / c->epochs_each);
 	GNN_TRY(gnn_pages_take(&c->pages, stream, *rows, record, full));
 	if (c->spill_base + *record + *rows >= GNN_PLACE_COMPLETED)
 		GNN_FAIL(GNN_EOS, "the stores and the spill would hold more than 2^32 rows");

@@ -33,6 +33,7 @@ struct gnn_slots {
 	gnn_vid  *owner; /* (count) */
 	uint32_t *mate;  /* (count) slot of the carry, or GNN_SLOT_NONE */
 	uint32_t *since; /* (count) step in which the row came */
+	uint32_t *next;  /* (count) source it waits for, without in-lists */
 	struct gnn_evict evict;
 };
 
@@ -54,6 +55,7 @@ struct gnn_control {
 	uint64_t                 miss_count, hit_count;
 	uint8_t                 *times;        /* (V) reloaded so far; NULL: not counted */
 	uint32_t                *leaving;      /* (top slots) victims of a step */
+	const uint32_t          *next;         /* of the groups of the step */
 	struct gnn_control_stats stats;
 };
 
@@ -72,5 +74,7 @@ static inline uint32_t gnn_control_rows(const struct gnn_control *c, gnn_vid v)
 
 /* The epoch in which v is used next: its next message or its own row, whichever is earlier. */
 uint64_t gnn_control_next_epoch(const struct gnn_control *c, gnn_vid v);
+/* The same of a row without a slot, that waits for this source. */
+uint64_t gnn_control_epoch_of(const struct gnn_control *c, gnn_vid v, gnn_vid next);
 
 #endif

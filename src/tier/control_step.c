@@ -11,20 +11,30 @@ static gnn_vid next_source(const struct gnn_control *c, gnn_vid v)
 {
 	uint64_t loops = c->o.drop_loops && c->o.loops != NULL ? c->o.loops[v] : 0;
 	uint64_t received = gnn_control_messages(c, v) - c->state[v].left;
+	uint32_t place = c->state[v].place;
 
-	return gnn_inlists_next(c->o.inlists, v, received, loops);
+	if (c->o.inlists != NULL)
+		return gnn_inlists_next(c->o.inlists, v, received, loops);
+	return place < c->top.count ? c->top.next[place] : c->host.next[place - c->host.base];
+}
+
+uint64_t gnn_control_epoch_of(const struct gnn_control *c, gnn_vid v, gnn_vid next)
+{
+	if (c->state[v].left == 0)
+		next = UINT64_MAX;
+	if (v >= c->own_end)
+		next = gnn_min_u64(next, v);
+	return gnn_min_u64(next, c->o.vertices - 1) / c->o.epoch_rows;
 }
 
 uint64_t gnn_control_next_epoch(const struct gnn_control *c, gnn_vid v)
 {
-	uint64_t next = UINT64_MAX;
+	return gnn_control_epoch_of(c, v, c->state[v].left > 0 ? next_source(c, v) : UINT64_MAX);
+}
 
-	if (c->state[v].left > 0)
-		next = next_source(c, v);
-	if (v >= c->own_end)
-		next = gnn_min_u64(next, v);
-	GNN_DASSERT(next < c->o.vertices);
-	return next / c->o.epoch_rows;
+void gnn_control_foresee(struct gnn_control *c, const uint32_t *next)
+{
+	c->next = next;
 }
 
 static struct gnn_evict_row row_of(const struct gnn_control *c, gnn_vid v)
@@ -152,6 +162,8 @@ static int evict(struct gnn_control *c, struct gnn_tier_program *p, uint32_t slo
 		to = take_slot(h, v, rows, c->step);
 		GNN_TRY(move_rows(p, GNN_MOVE_DEMOTE, slot, t->mate[slot], to, h->mate[to], rows));
 		h->evict.ops->insert(&h->evict, to, &row);
+		if (h->next != NULL)
+			h->next[to] = t->next[slot];
 		c->state[v].place = h->base + to;
 	} else {
 		GNN_TRY(spill(c, p, GNN_MOVE_SPILL_TOP, t, slot));
@@ -246,6 +258,8 @@ static int add_group(struct gnn_control *c, struct gnn_tier_program *p,
 			own += (b->src[e] & GNN_OWN_BIT) != 0;
 	GNN_ASSERT(own <= 1 && count - own <= c->state[v].left);
 	c->state[v].left -= (uint32_t)(count - own);
+	if (c->next != NULL)
+		c->top.next[slot] = c->next[i];
 	c->stats.messages += count - own;
 	gnn_tier_program_group(p, b, i, slot, c->top.mate[slot], own > 0 && c->o.strip_own);
 	if (own > 0 && c->o.keep_own)
