@@ -152,6 +152,8 @@ static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const st
 			(double)o->store->out.neighbors->bytes + file;
 		b->written += file;
 	}
+	if (p->never_evicts)
+		f.read_bytes = f.written_bytes = f.evictions = f.reloads = 0.0;
 	b->cold_read = f.read_bytes;
 	b->cold_page = (double)p->layer[l].page_bytes;
 	b->written += f.written_bytes;

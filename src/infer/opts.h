@@ -102,6 +102,8 @@ struct gnn_infer_report {
 	double   predicted_s;
 	const char *other_plan;              /* that was thought of and dearer, or NULL */
 	double   other_predicted_s;
+	uint64_t reorder_saves_bytes;        /* with --explain: at most, read and written */
+	double   reorder_saves_s;            /* at the rates of the disk */
 	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
 	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
 	uint32_t layer_count;

@@ -66,6 +66,7 @@ struct gnn_plan {
 	uint64_t arena_bytes; /* of rows that are sorted into one run */
 	uint64_t spill_bytes; /* of pages of the spill in memory */
 	bool     next_scratch; /* next uses are read from scratch: in-lists do not fit memory */
+	bool     never_evicts; /* estimated as if the order of the vertices were ideal */
 	uint64_t next_piece_bytes;
 	uint64_t finish_rows; /* rows finished at a time, whole panels */
 	uint64_t host_bytes, device_bytes; /* at the peak */
