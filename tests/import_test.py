@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from program import PROGRAM, SHARED, numpy_or_skip, run, run_fails, start
+from program import SANITIZED, SHARED, numpy_or_skip, run, run_fails, start
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -66,10 +66,6 @@ def stored(path):
 def content(path):
     with open(path, 'rb') as f:
         return f.read()
-
-
-# A sanitizer's shadow counts as memory of the process.
-SANITIZED = b'__asan_init' in content(PROGRAM) or b'__tsan_init' in content(PROGRAM)
 
 
 class ImportTest(unittest.TestCase):

@@ -5,6 +5,11 @@ import subprocess
 import sys
 
 PROGRAM = os.path.realpath(sys.argv[1]) if len(sys.argv) > 1 else None
+# A build with a sanitizer is slow, and its memory is not ours.
+with open(PROGRAM or os.devnull, 'rb') as _program:
+    _bytes = _program.read()
+SANITIZED = b'__asan_init' in _bytes or b'__tsan_init' in _bytes
+del _program, _bytes
 SHARED = os.environ.get('GNN_SHARED') or os.path.join(
     os.path.dirname(os.path.realpath(__file__)), '..', '..', 'shared')
 
