@@ -163,9 +163,10 @@ static int stop(struct gnn_run *r)
 {
 	int rc;
 
-	if (r->o->share != NULL)
-		return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u, pass %u; a run of "
-			"several ranks begins anew", r->at.layer + 1, r->at.pass + 1);
+	if (r->o->share != NULL) /* no checkpoint, so not the code that promises one */
+		return gnn_err(GNN_EOS, "stopped by a signal in layer %u, pass %u, and nothing is "
+			"kept: a run of several ranks begins anew", r->at.layer + 1,
+			r->at.pass + 1);
 	r->at.states = true;
 	GNN_TRY(gnn_run_need_folder(r));
 	GNN_TRY(gnn_run_checkpoint(r, &r->at));
