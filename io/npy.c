@@ -82,7 +82,10 @@ static bool take_text(struct cursor *c, char *to, size_t to_bytes)
 		c->p++;
 	}
 	to[n] = '\0';
-	return c->p++ < c->end;
+	if (c->p == c->end)
+		return false;
+	c->p++;
+	return true;
 }
 
 static bool take_number(struct cursor *c, uint64_t *value)

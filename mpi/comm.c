@@ -109,20 +109,39 @@ int gnn_comm_agree(struct gnn_comm *c, int rc)
 
 int gnn_comm_gather(struct gnn_comm *c, const void *mine, uint64_t bytes, void *all)
 {
+	void *block = NULL;
+	int rc;
+
 	if (gnn_comm_size(c) == 1) {
 		memcpy(all, mine, bytes);
 		return GNN_OK;
 	}
-	return collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_GATHER, .from = mine,
-		.to = all, .bytes = bytes});
+	GNN_TRY(gnn_mem_new(&block, c->size, bytes, GNN_MEM_MISC));
+	memcpy((char *)block + c->rank * bytes, mine, bytes);
+	GNN_TRY(collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_GATHER, .to = block,
+		.bytes = bytes}));
+	memcpy(all, block, c->size * bytes);
+out:
+	gnn_comm_keep(c, block);
+	return rc;
 }
 
 int gnn_comm_broadcast(struct gnn_comm *c, uint32_t root, void *data, uint64_t bytes)
 {
+	void *block = NULL;
+	int rc;
+
 	if (gnn_comm_size(c) == 1)
 		return GNN_OK;
-	return collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_BROADCAST, .to = data,
-		.from = data, .bytes = bytes, .peer = root});
+	GNN_TRY(gnn_mem_new(&block, bytes, 1, GNN_MEM_MISC));
+	if (c->rank == root)
+		memcpy(block, data, bytes);
+	GNN_TRY(collective(c, &(struct gnn_comm_request){.kind = GNN_COMM_BROADCAST, .to = block,
+		.bytes = bytes, .peer = root}));
+	memcpy(data, block, bytes);
+out:
+	gnn_comm_keep(c, block);
+	return rc;
 }
 
 static uint64_t combine_u64(enum gnn_reduce how, uint64_t a, uint64_t b)
@@ -162,7 +181,7 @@ int gnn_comm_reduce_u64(struct gnn_comm *c, enum gnn_reduce how, uint64_t *value
 	for (uint64_t k = count; k < (uint64_t)c->size * count; k++)
 		value[k % count] = combine_u64(how, value[k % count], ((uint64_t *)all)[k]);
 out:
-	gnn_comm_keep(c, all);
+	gnn_mem_free(all);
 	return rc;
 }
 
@@ -178,7 +197,7 @@ int gnn_comm_reduce_f64(struct gnn_comm *c, enum gnn_reduce how, double *value, 
 	for (uint64_t k = count; k < (uint64_t)c->size * count; k++)
 		value[k % count] = combine_f64(how, value[k % count], ((double *)all)[k]);
 out:
-	gnn_comm_keep(c, all);
+	gnn_mem_free(all);
 	return rc;
 }
 

@@ -39,7 +39,11 @@ const struct gnn_comm_rank *gnn_comm_ranks(const struct gnn_comm *c); /* (size) 
 /* What this rank is at, told to the others when it falls silent; a string that stays. */
 void gnn_comm_phase(struct gnn_comm *c, const char *phase);
 
-/* Collectives. agree: rc when this rank failed; else 0 once all ranks are here and well. */
+/*
+ * Collectives. What is on its way belongs to the comm: the caller's memory may go when they return,
+ * also when they fail, which they do as soon as any rank has.
+ * agree: rc when this rank failed; else 0 once all ranks are here and well.
+ */
 int gnn_comm_agree(struct gnn_comm *c, int rc);
 /* all: (size, bytes); at most 1 GiB together. */
 int gnn_comm_gather(struct gnn_comm *c, const void *mine, uint64_t bytes, void *all);

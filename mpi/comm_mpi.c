@@ -91,7 +91,7 @@ static void start_collective(struct comm_mpi *m, struct gnn_comm_request *r, MPI
 
 	GNN_ASSERT(r->bytes <= PIECE_BYTES / m->base.size);
 	if (r->kind == GNN_COMM_GATHER)
-		MPI_Iallgather(r->from, bytes, MPI_BYTE, r->to, bytes, MPI_BYTE, m->world, piece);
+		MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, r->to, bytes, MPI_BYTE, m->world, piece);
 	else if (r->kind == GNN_COMM_BROADCAST)
 		MPI_Ibcast(r->to, bytes, MPI_BYTE, (int)r->peer, m->world, piece);
 	else

@@ -9,6 +9,7 @@ each is drawn from a seed.
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -186,7 +187,7 @@ class Ranks(unittest.TestCase):
                              [i * 7 + 3 for i in range(2000)])
 
     def test_one_rank_fails(self):
-        """Wherever it is: all end, one of them says which and why, and nothing stays."""
+        """Wherever it is: all end, one of them says which and why; a checkpoint may stay."""
         for rule, codes in (('alloc:fail', {71}), ('open:eio', {66, 73, 74}),
                             ('read:eio', {65, 74}), ('write:eio', {73, 74})):
             n, failures, passes = 1, 0, 0
@@ -201,7 +202,10 @@ class Ranks(unittest.TestCase):
                         self.assertEqual(len(said(p)), 1, p.stderr)
                         if rank > 0:
                             self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
-                        self.nothing_stays()
+                        self.assertFalse(os.path.exists(self.path('e.h5')))
+                        self.nothing_stays(n for n in os.listdir(self.folder.name)
+                                           if re.fullmatch(r'e\.h5\.rank\d\.gnnrun-scratch', n))
+                        self.setUp()
                         self.assertLess(p.took, 30)
                     else:
                         self.setUp()
@@ -229,9 +233,9 @@ class Ranks(unittest.TestCase):
                     continue
         return found
 
-    def disturb(self, number, rank, delay, *options, ranks=3):
+    def disturb(self, number, rank, delay, *options, ranks=3, arch='gat'):
         """Sends a signal to a rank of a slowed run."""
-        words = [*self.words('gat', 'hubs.h5'), '--chunk-bytes', '40K', *options,
+        words = [*self.words(arch, 'hubs.h5'), '--chunk-bytes', '40K', *options,
                  '--faults', 'read:slow%3=1']
         p = subprocess.Popen(launch(ranks, *words), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
@@ -273,11 +277,9 @@ class Ranks(unittest.TestCase):
                 hit += p.returncode != 0
                 if p.returncode != 0 and os.path.exists(self.path('e.h5')):
                     run('info', self.path('e.h5'), '--verify')
+                if p.returncode != 0:
+                    self.goes_on('gat', '--plan', plan)
         self.assertGreater(hit, kills // 4)
-        self.infer(3, 'gat', store='hubs.h5')
-        run('info', self.path('e.h5'), '--verify')
-        self.infer(0, 'gat', store='hubs.h5', name='one.h5')
-        self.close(self.rows(), self.rows('one.h5'))
 
     def test_silent_rank(self):
         for rank in (0, 2):
@@ -287,11 +289,34 @@ class Ranks(unittest.TestCase):
             self.assertEqual(len(said(p)), 1, p.stderr)
             self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
 
+    def goes_on(self, arch, *options, wanted=('yes', 'no', 'finished')):
+        """--resume ends with the bits of a run that nobody disturbed, and leaves nothing."""
+        options = ('--chunk-bytes', '40K', *options)
+        self.infer(3, arch, *options, store='hubs.h5', name='one.h5')
+        report = self.infer(3, arch, '--resume', *options, store='hubs.h5')
+        self.assertIn(report['resumed'], wanted)
+        self.assertEqual(self.rows().tobytes(), self.rows('one.h5').tobytes())
+        self.nothing_stays(['e.h5'])
+
     def test_stopped_by_a_signal(self):
-        for rank in (0, 2):
-            p = self.disturb(signal.SIGUSR1, rank, 0.3)
-            self.assertEqual(p.returncode, 71, p.stderr)  # 75 would promise a checkpoint
-            self.assertIn('stopped by a signal', p.stderr)
+        draw = random.Random(9)
+        stopped = 0
+        for arch in ('gat', 'sage'):
+            for plan in (('--plan', 'resident'), ('--plan', 'partitioned', '--shards', 2)):
+                for rank in (0, 2):
+                    self.setUp()
+                    p = self.disturb(signal.SIGUSR1, rank, draw.random() * .6, *plan, arch=arch)
+                    self.assertIn(p.returncode, (75, 0), p.stderr)
+                    stopped += p.returncode == 75
+                    if p.returncode == 75:
+                        self.assertIn('stopped by a signal', p.stderr)
+                        other = finish(launch(2, *self.words(arch, 'hubs.h5'), '--resume',
+                                              '--chunk-bytes', '40K', *plan))
+                        self.assertEqual(other.returncode, 78, other.stderr)
+                        self.assertIn('ranks has changed', other.stderr)
+                    self.goes_on(arch, *plan, wanted=('yes',) if p.returncode == 75 else
+                                 ('finished',))
+        self.assertGreater(stopped, 3)
 
     def test_other_options(self):
         words = self.words('gcn')
@@ -318,7 +343,7 @@ class Ranks(unittest.TestCase):
             self.nothing_stays()
 
     def test_refused(self):
-        for option, text in ((('--plan', 'tiered'), '--plan tiered'), (('--resume',), '--resume'),
+        for option, text in ((('--plan', 'tiered'), '--plan tiered'),
                              (('--explain',), '--explain'), (('--host-memory', '1M'), 'memory')):
             p = finish(launch(2, *self.words('gcn'), *option))
             self.assertIn(p.returncode, (71, 78), p.stderr)

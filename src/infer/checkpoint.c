@@ -281,14 +281,15 @@ out:
 
 int gnn_run_restore(struct gnn_run *r, const struct gnn_position *at)
 {
+	gnn_vid row = gnn_min_u64(at->row, r->degrees->vertices); /* a round may end past it */
 	struct copy list[COPIES_MAX];
 	uint32_t count;
 	int rc = GNN_OK;
 
 	if (r->next != NULL)
-		r->next->put_rows = gnn_max_u64(r->next->put_rows, at->row);
+		r->next->put_rows = gnn_max_u64(r->next->put_rows, row);
 	if (r->messages != NULL && r->messages->memory != NULL) {
-		r->messages->put_rows = at->row;
+		r->messages->put_rows = row;
 		r->messages->finished = at->pass > 0;
 	}
 	count = list_copies(r, at, list);
@@ -397,8 +398,11 @@ int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at)
 	if (gnn_run_has_stores(r, at))
 		GNN_TRY(gnn_tiered_seal(r, &m));
 	gnn_crash_point("infer.files_sealed");
+	/* Ranks go on only from one point of all: they name it when all have what it is made of. */
+	GNN_TRY(gnn_comm_agree(r->o->comm, GNN_OK));
 	GNN_TRY(gnn_manifest_write(&m, gnn_folder_path(r->folder)));
 	r->has_manifest = true;
+	GNN_TRY(gnn_comm_agree(r->o->comm, GNN_OK));
 	gnn_crash_point("infer.manifest_written");
 	remove_old_copies(r, &m);
 	gnn_manifest_fini(&r->recalled);
@@ -451,6 +455,66 @@ int gnn_run_recall(struct gnn_run *r)
 	gnn_log(GNN_LOG_INFO, "infer", "goes on at layer %u, pass %u, row %llu",
 		r->at.layer + 1, r->at.pass + 1, (unsigned long long)r->at.row);
 out:
+	return rc;
+}
+
+/* What ranks must have in common to go on; padding would not compare. */
+struct point {
+	uint64_t resuming, layer, pass, step, states, row, plan, level, chunk_bytes;
+	uint64_t shards[GNN_LAYERS_MAX];
+};
+
+static void describe_point(const struct gnn_run *r, struct point *p)
+{
+	const struct gnn_manifest *m = &r->recalled;
+
+	memset(p, 0, sizeof(*p));
+	if (!r->resuming)
+		return;
+	*p = (struct point){.resuming = 1, .layer = r->at.layer, .pass = r->at.pass,
+		.step = (uint64_t)r->at.step, .states = r->at.states,
+		.row = r->at.step == GNN_STEP_STREAM ? r->at.row : 0, .plan = (uint64_t)m->plan,
+		.level = m->level, .chunk_bytes = m->chunk_bytes};
+	for (uint32_t l = 0; l < m->layer_count; l++)
+		p->shards[l] = m->shards[l];
+}
+
+/* As if nothing had been found. */
+static int forget(struct gnn_run *r)
+{
+	int rc = GNN_OK;
+
+	r->resuming = r->has_manifest = false;
+	r->at = (struct gnn_position){0};
+	for (uint32_t l = 0; l < r->recalled.layer_count; l++)
+		r->report->layer[l].messages = 0;
+	gnn_manifest_fini(&r->recalled);
+	r->recalled = (struct gnn_manifest){0};
+	if (r->folder != NULL)
+		GNN_TRY(gnn_folder_clear(r->folder));
+out:
+	return rc;
+}
+
+int gnn_run_agree_recalled(struct gnn_run *r)
+{
+	uint32_t size = gnn_comm_size(r->o->comm);
+	struct point mine, *all = NULL;
+	bool same = true;
+	int rc;
+
+	describe_point(r, &mine);
+	GNN_NEW_ARRAY(all, size, GNN_MEM_MISC);
+	GNN_TRY(gnn_comm_gather(r->o->comm, &mine, sizeof(mine), all));
+	for (uint32_t q = 1; q < size; q++)
+		same = same && memcmp(&all[0], &all[q], sizeof(mine)) == 0;
+	if (!same) {
+		gnn_log(GNN_LOG_WARN, "infer", "the ranks were at different points when they "
+			"ended: all begin anew");
+		GNN_TRY(forget(r));
+	}
+out:
+	gnn_comm_keep(r->o->comm, all);
 	return rc;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "io/file.h"
 #include "io/store_schema.h"
+#include "mpi/comm.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,6 +69,7 @@ out:
 
 int gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o)
 {
+	char ranks[16];
 	int rc;
 
 	gnn_manifest_fact(m, "program", GNN_VERSION);
@@ -75,6 +77,8 @@ int gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o)
 	if (o->model_path != NULL)
 		GNN_TRY(hash_model(m, o->model_path));
 	gnn_manifest_fact(m, "--backend", o->backend->ops->name);
+	snprintf(ranks, sizeof(ranks), "%u", gnn_comm_size(o->comm));
+	gnn_manifest_fact(m, "ranks", ranks);
 	gnn_manifest_fact(m, "--save-layers", o->save_layers ? "on" : "off");
 	for (uint32_t i = 0; i < o->fact_count; i++)
 		gnn_manifest_fact(m, o->fact[i].name, o->fact[i].value);

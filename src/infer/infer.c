@@ -109,7 +109,7 @@ static int open_next(struct gnn_run *r, uint32_t l)
 /* Whether what is done is written down, to be gone on with. */
 static bool seals(const struct gnn_run *r)
 {
-	return r->plan.kind != GNN_PLAN_RESIDENT && r->o->share == NULL;
+	return r->plan.kind != GNN_PLAN_RESIDENT;
 }
 
 /* Its rows are whole, on the disk where they are in scratch; only then what they came from goes. */
@@ -163,10 +163,6 @@ static int stop(struct gnn_run *r)
 {
 	int rc;
 
-	if (r->o->share != NULL) /* no checkpoint, so not the code that promises one */
-		return gnn_err(GNN_EOS, "stopped by a signal in layer %u, pass %u, and nothing is "
-			"kept: a run of several ranks begins anew", r->at.layer + 1,
-			r->at.pass + 1);
 	r->at.states = true;
 	GNN_TRY(gnn_run_need_folder(r));
 	GNN_TRY(gnn_run_checkpoint(r, &r->at));
@@ -341,31 +337,6 @@ out:
 	return rc;
 }
 
-/* What this rank read and wrote becomes what all did; the peak is that of the largest. */
-static int join_report(struct gnn_infer_report *report, const struct gnn_share *s)
-{
-	uint64_t sum[2 + 3 * GNN_LAYERS_MAX] = {report->read_bytes, report->written_bytes};
-	uint32_t n = 2;
-	int rc;
-
-	for (uint32_t l = 0; l < report->layer_count; l++) {
-		sum[n++] = report->layer[l].read_bytes;
-		sum[n++] = report->layer[l].written_bytes;
-		sum[n++] = report->layer[l].messages;
-	}
-	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, n));
-	report->read_bytes = sum[0];
-	report->written_bytes = sum[1];
-	for (uint32_t l = 0; l < report->layer_count; l++) {
-		report->layer[l].read_bytes = sum[2 + 3 * l];
-		report->layer[l].written_bytes = sum[3 + 3 * l];
-		report->layer[l].messages = sum[4 + 3 * l];
-	}
-	rc = gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, &report->peak_host_bytes, 1);
-out:
-	return rc;
-}
-
 static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
 {
 	struct gnn_run r = {.o = o, .report = report};
@@ -382,10 +353,8 @@ static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report
 		(void)gnn_comm_agree(o->comm, rc);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;
-	report->peak_host_bytes = gnn_machine_peak();
+	report->peak_host_bytes = gnn_max_u64(report->peak_host_bytes, gnn_machine_peak());
 	report->peak_device_bytes = o->backend->ops->peak_bytes(o->backend);
-	if (rc >= 0 && o->share != NULL)
-		rc = join_report(report, o->share);
 	close_run(&r, rc);
 	return rc;
 }
@@ -395,9 +364,6 @@ static int check_ranks(const struct gnn_infer_opts *o)
 	if (!o->backend->ops->unified)
 		return gnn_err(GNN_ECONFIG, "--backend %s runs as one rank, not as %u; give "
 			"--backend cpu", o->backend->ops->name, gnn_comm_size(o->comm));
-	if (o->resume)
-		return gnn_err(GNN_ECONFIG, "--resume: a run of several ranks begins anew, and "
-			"goes on from nothing; leave it away");
 	if (o->explain)
 		return gnn_err(GNN_ECONFIG, "--explain plans for one rank: run it without mpirun");
 	return GNN_OK;

@@ -204,6 +204,8 @@ int gnn_run_open(struct gnn_run *r)
 	if (o->share != NULL)
 		GNN_TRY(gnn_share_same(o->comm, "store, model or options", id));
 	GNN_TRY(find_folder(r));
+	if (o->share != NULL && o->resume)
+		GNN_TRY(gnn_run_agree_recalled(r));
 	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
 		return GNN_SKIPPED;
 	if (!o->raw)

@@ -175,7 +175,9 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(gnn_feed_start(&feed, &opts));
 	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
-		gnn_vid next = work->first_row + work->rows;
+		/* A round ends at the same row of all ranks, past the end of some. */
+		gnn_vid next = work->first_row +
+			(r->o->share != NULL ? opts.chunk_rows : work->rows);
 		bool last = work->last, stop = work->stop;
 
 		GNN_TRY(absorb(r, feed, pass, work, &f));

@@ -2,6 +2,7 @@
 #include "infer/run.h"
 
 #include "base/fault.h"
+#include "base/machine.h"
 
 static int take_rows(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t rows, const float *h)
 {
@@ -48,6 +49,32 @@ out:
 	return rc;
 }
 
+/* What this rank read and wrote becomes what all did; the peak is that of the largest. */
+static int join_report(struct gnn_infer_report *report, const struct gnn_share *s)
+{
+	uint64_t sum[2 + 3 * GNN_LAYERS_MAX] = {report->read_bytes, report->written_bytes};
+	uint32_t n = 2;
+	int rc;
+
+	report->peak_host_bytes = gnn_machine_peak();
+	for (uint32_t l = 0; l < report->layer_count; l++) {
+		sum[n++] = report->layer[l].read_bytes;
+		sum[n++] = report->layer[l].written_bytes;
+		sum[n++] = report->layer[l].messages;
+	}
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, n));
+	report->read_bytes = sum[0];
+	report->written_bytes = sum[1];
+	for (uint32_t l = 0; l < report->layer_count; l++) {
+		report->layer[l].read_bytes = sum[2 + 3 * l];
+		report->layer[l].written_bytes = sum[3 + 3 * l];
+		report->layer[l].messages = sum[4 + 3 * l];
+	}
+	rc = gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, &report->peak_host_bytes, 1);
+out:
+	return rc;
+}
+
 int gnn_run_publish(struct gnn_run *r)
 {
 	uint64_t result_bytes;
@@ -61,8 +88,11 @@ int gnn_run_publish(struct gnn_run *r)
 		r->report->metric = gnn_score_name(r->score);
 		GNN_TRY(gnn_score_end(r->score, r->o->share, r->report->score));
 	}
-	GNN_TRY(gnn_result_commit(&r->result, r->o->store, &result_bytes));
+	GNN_TRY(gnn_result_end(r->result, r->o->store, &result_bytes));
 	r->report->written_bytes += result_bytes;
+	if (r->o->share != NULL) /* all that can still fail is in front of the name */
+		GNN_TRY(join_report(r->report, r->o->share));
+	GNN_TRY(gnn_result_commit(&r->result));
 	gnn_crash_point("infer.published");
 out:
 	return rc;

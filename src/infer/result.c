@@ -324,10 +324,8 @@ out:
 	return rc;
 }
 
-int gnn_result_commit(struct gnn_result **result, const struct gnn_store *s,
-	uint64_t *written_bytes)
+int gnn_result_end(struct gnn_result *r, const struct gnn_store *s, uint64_t *written_bytes)
 {
-	struct gnn_result *r = *result;
 	int rc;
 
 	GNN_TRY(end_layer(r));
@@ -335,10 +333,16 @@ int gnn_result_commit(struct gnn_result **result, const struct gnn_store *s,
 		GNN_TRY(gnn_portion_close(&r->prediction));
 	if (s->external_id != NULL)
 		GNN_TRY(copy_external_ids(r, s));
-	GNN_TRY(publish(r));
 	*written_bytes = r->written_bytes;
 out:
-	gnn_result_destroy(r);
+	return rc;
+}
+
+int gnn_result_commit(struct gnn_result **result)
+{
+	int rc = publish(*result);
+
+	gnn_result_destroy(*result);
 	*result = NULL;
 	return rc;
 }

@@ -23,8 +23,10 @@ int  gnn_result_create (struct gnn_result **out, const struct gnn_infer_opts *o,
 	const char *run_id);
 /* Output rows of `layer`, in order. Rows of a hidden layer are dropped unless save_layers. */
 int  gnn_result_rows   (struct gnn_result *r, uint32_t layer, uint64_t rows, const float *h);
-/* Copies external ids, publishes. Sets r to NULL. */
-int  gnn_result_commit (struct gnn_result **r, const struct gnn_store *s, uint64_t *written_bytes);
+/* All but the name: external ids of the store too. */
+int  gnn_result_end    (struct gnn_result *r, const struct gnn_store *s, uint64_t *written_bytes);
+/* Publishes what is ended. Sets r to NULL. */
+int  gnn_result_commit (struct gnn_result **r);
 void gnn_result_destroy(struct gnn_result *r); /* nothing stays under the name; NULL is fine */
 
 GNN_END_DECLS

@@ -87,6 +87,8 @@ int gnn_run_publish(struct gnn_run *r);
 int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at);
 /* Takes r->at and r->recalled from the manifest, once compared; GNN_SKIPPED without one. */
 int gnn_run_recall (struct gnn_run *r);
+/* Of several ranks: all go on from the same point, or all begin anew. */
+int gnn_run_agree_recalled(struct gnn_run *r);
 /* Rows and states stand in the stores of a tiered layer at the position: tiered.h keeps them. */
 bool gnn_run_has_stores(const struct gnn_run *r, const struct gnn_position *at);
 /* A file of the checkpoint that is being written, which others replace; and what the last holds. */

@@ -270,6 +270,21 @@ TEST_F(NpyTest, EveryAllocationMayFail)
 }
 
 // Mutations of valid files are opened and read, or refused; never a crash.
+/* Nothing is read past the end, wherever that is. */
+TEST_F(NpyTest, HeadersCutAnywhereAreRefused)
+{
+	for (const std::string &whole : {std::string("{'descr': '<f4', 'fortran_order': False, "
+		"'shape': (2, 3), }"), std::string("{'descr': [('a', '<f4')], 'shape': (2,), "
+		"'fortran_order': True}")})
+		for (size_t n = 0; n < whole.size(); n++) {
+			std::unique_ptr<char[]> text(new char[n]);
+			gnn_npy head{};
+
+			memcpy(text.get(), whole.data(), n);
+			EXPECT_EQ(gnn_npy_parse(text.get(), n, "cut", &head), GNN_EDATA) << n;
+		}
+}
+
 TEST_F(NpyTest, MutationsNeverCrash)
 {
 	std::string plain = npy("<f4", "(2, 3)", bytes_of(six));
