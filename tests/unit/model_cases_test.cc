@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 fs::path cases_folder()
 {
 	const char *told = std::getenv("GNN_SHARED");
-	const fs::path beside = fs::path(__FILE__).parent_path() / "../../../shared";
+	const fs::path beside = GNN_SOURCE_DIR "/../shared";
 
 	return (told != nullptr && *told != '\0' ? fs::path(told) : beside) / "cases";
 }
