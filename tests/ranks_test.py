@@ -215,6 +215,17 @@ class Ranks(unittest.TestCase):
                 n += 1 if rule == 'write:eio' and not SANITIZED else 1 + n // 2
             self.assertGreater(failures, 1, rule)
 
+    def test_a_result_is_there_for_all_ranks_or_for_none(self):
+        """A rank that cannot tell, for want of memory, leaves no other waiting."""
+        options = ('--chunk-bytes', '40K', '--resume')
+        self.infer(3, 'gat', *options[:2], store='hubs.h5')
+        self.assertEqual(self.infer(3, 'gat', *options, store='hubs.h5')['resumed'], 'finished')
+        words = [*self.words('gat', 'hubs.h5'), *options]
+        for n in range(20, 200, 40 if SANITIZED else 9):
+            p = finish(launch(3, *words, apart={1: ('--faults', f'alloc:fail@{n}')}), timeout=60)
+            self.assertIn(p.returncode, (0, 71), p.stderr)
+            run('info', self.path('e.h5'), '--verify')
+
     def ranks_of(self, mpirun, count):
         """Process ids by rank, once all listen to signals."""
         found = {}

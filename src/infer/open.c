@@ -189,11 +189,25 @@ out:
 	return rc;
 }
 
+/* Whether an earlier run has ended and its result is there: for all ranks, or for none. */
+static int find_result(struct gnn_run *r, const char *id, bool *done)
+{
+	uint64_t all = !r->resuming && gnn_identity_is_done(r->o, id);
+	int rc = GNN_OK;
+
+	if (r->o->share != NULL)
+		GNN_TRY(gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MIN, &all, 1));
+	*done = all != 0;
+out:
+	return rc;
+}
+
 int gnn_run_open(struct gnn_run *r)
 {
 	const struct gnn_infer_opts *o = r->o;
 	uint32_t layers = gnn_model_layers(o->model);
 	char id[GNN_RUN_ID_BYTES];
+	bool done = false;
 	int rc;
 
 	GNN_TRY(check_dense(o));
@@ -206,7 +220,9 @@ int gnn_run_open(struct gnn_run *r)
 	GNN_TRY(find_folder(r));
 	if (o->share != NULL && o->resume)
 		GNN_TRY(gnn_run_agree_recalled(r));
-	if (o->resume && !r->resuming && gnn_identity_is_done(o, id))
+	if (o->resume)
+		GNN_TRY(find_result(r, id, &done));
+	if (done)
 		return GNN_SKIPPED;
 	if (!o->raw)
 		GNN_TRY(gnn_score_create(&r->score, o->store,
