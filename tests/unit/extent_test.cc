@@ -1,8 +1,7 @@
 // Extents: every byte once and in order, a checksum every block that says what is on the disk, and
 // no byte outside.
-#include "base/fault.h"
-#include "base/mem.h"
 #include "io/extent.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -20,20 +19,19 @@ namespace {
 constexpr uint64_t page = GNN_PAGE_BYTES, block = GNN_BLOCK_BYTES;
 
 struct ExtentTest : ::testing::Test {
+	Folder box;
 	std::string folder, path;
 	std::map<uint64_t, uint64_t> sums;
 
 	void SetUp() override
 	{
-		char name[] = "/tmp/gnnrun-extent-XXXXXX";
-		folder = mkdtemp(name);
+		box.enter();
+		folder = box.dir.string();
 		path = folder + "/extent";
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
-		unlink(path.c_str());
-		rmdir(folder.c_str());
+		box.leave();
 	}
 	static void done(void *self, uint64_t number, uint64_t sum)
 	{

@@ -1,7 +1,6 @@
 // Kept rows: what was put comes back from memory and from scratch, whole and where it belongs.
-#include "base/fault.h"
-#include "base/mem.h"
 #include "infer/kept.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -16,21 +15,21 @@ namespace {
 
 struct KeptTest : ::testing::Test {
 	struct gnn_backend *cpu = nullptr;
+	Folder box;
 	std::string folder;
 
 	void SetUp() override
 	{
 		struct gnn_backend_opts o = {};
-		char name[] = "/tmp/gnnrun-kept-XXXXXX";
-		folder = mkdtemp(name);
+		box.enter();
+		folder = box.dir.string();
 		o.threads = 2;
 		ASSERT_EQ(gnn_backend_create(&cpu, "cpu", &o), GNN_OK);
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
 		gnn_backend_destroy(cpu);
-		std::filesystem::remove_all(folder);
+		box.leave();
 	}
 	struct gnn_kept_opts opts(enum gnn_rows_kind kind, uint64_t vertices, uint32_t width,
 		uint32_t own_width = 0, gnn_vid own_first = 0) const

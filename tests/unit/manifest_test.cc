@@ -1,7 +1,6 @@
 // The manifest: what was written is read, or the old one is; anything else is 65 or a first run.
-#include "base/fault.h"
-#include "base/mem.h"
 #include "infer/manifest.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -15,18 +14,18 @@
 namespace {
 
 struct ManifestTest : ::testing::Test {
+	Folder box;
 	std::string folder, path;
 
 	void SetUp() override
 	{
-		char name[] = "/tmp/gnnrun-manifest-XXXXXX";
-		folder = mkdtemp(name);
+		box.enter();
+		folder = box.dir.string();
 		path = folder + "/manifest.json";
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
-		std::filesystem::remove_all(folder);
+		box.leave();
 	}
 	std::string content() const
 	{

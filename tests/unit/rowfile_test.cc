@@ -1,7 +1,6 @@
 // Rows in scratch: read back from anywhere as they were pushed; damage and cuts are 65, by name.
-#include "base/fault.h"
-#include "base/mem.h"
 #include "io/rowfile.h"
+#include "unit/folder_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -16,18 +15,18 @@
 namespace {
 
 struct RowfileTest : ::testing::Test {
+	Folder box;
 	std::string folder, path;
 
 	void SetUp() override
 	{
-		char name[] = "/tmp/gnnrun-rowfile-XXXXXX";
-		folder = mkdtemp(name);
+		box.enter();
+		folder = box.dir.string();
 		path = folder + "/rows";
 	}
 	void TearDown() override
 	{
-		gnn_fault_clear();
-		std::filesystem::remove_all(folder);
+		box.leave();
 	}
 	struct gnn_rowfile_opts opts(uint64_t first, uint64_t rows, uint64_t row_bytes) const
 	{
