@@ -9,11 +9,10 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import unittest
 
 import program
-from program import SHARED, run, run_fails, start
+from program import SHARED, TrainCase, read, run, run_fails, start
 
 np = program.numpy_or_skip()
 import h5py  # noqa: E402
@@ -22,11 +21,6 @@ DATA = os.path.join(SHARED, 'data')
 ARCHS = ('gcn', 'sage', 'gin')
 SMALL = ('--hidden', 16, '--batch-size', 100, '--epochs', 3, '--log', 'warn')
 PRE = ('--bottom', 'precomputed')
-
-
-def read(path):
-    with open(path, 'rb') as f:
-        return f.read()
 
 
 def aggregates(store, arch):
@@ -49,26 +43,7 @@ def aggregates(store, arch):
     return y / np.maximum(np.bincount(dst, minlength=len(x)), 1)[:, None]
 
 
-class Bottom(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = cls.folder.name
-        cls.store = cls.make('sbm')
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def make(cls, name, *args):
-        """A store of its own folder."""
-        path = os.path.join(cls.dir, name, 'g.h5')
-        os.makedirs(os.path.dirname(path))
-        run('generate', 'sbm', path, '--vertices', 1500, '--edge-factor', 12, '--feat-dim', 24,
-            '--classes', 5, '--train-count', 600, *args)
-        return path
-
+class Bottom(TrainCase):
     def train(self, store, *args):
         """The report of a training and its last model."""
         out = os.path.join(self.dir, 'm.safetensors')

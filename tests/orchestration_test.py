@@ -8,11 +8,10 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import unittest
 
 import program
-from program import SHARED, run, run_fails, start
+from program import SHARED, TrainCase, read, run, run_fails, start
 
 program.numpy_or_skip()
 
@@ -23,31 +22,11 @@ LAYER = ('--orchestration', 'layer')
 REUSE = (*LAYER, '--reuse', 'aggregates')
 
 
-def read(path):
-    with open(path, 'rb') as f:
-        return f.read()
-
-
 def total(report, key):
     return sum(e[key] for e in report['epochs'])
 
 
-class Orchestration(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = cls.folder.name
-        cls.store = os.path.join(cls.dir, 'sbm.h5')
-        run('generate', 'sbm', cls.store, '--vertices', 1500, '--edge-factor', 12, '--feat-dim',
-            24, '--classes', 5, '--train-count', 600)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
+class Orchestration(TrainCase):
     def train(self, *args, store=None):
         """The report of a training and its last model."""
         out = self.path('m.safetensors')

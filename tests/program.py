@@ -3,6 +3,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import unittest
 
 PROGRAM = os.path.realpath(sys.argv[1]) if len(sys.argv) > 1 else None
 # A build with a sanitizer is slow, and its memory is not ours.
@@ -61,3 +63,36 @@ def write_safetensors(path, tensors, metadata):
         f.write(len(text).to_bytes(8, 'little') + text)
         for t in tensors.values():
             f.write(t.tobytes())
+
+
+def read(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
+class TrainCase(unittest.TestCase):
+    """A folder with a small graph that can be learnt."""
+
+    SBM = ('--vertices', 1500, '--edge-factor', 12, '--feat-dim', 24, '--classes', 5,
+           '--train-count', 600)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = cls.folder.name
+        cls.store = cls.make('sbm')
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def make(cls, name, *args):
+        """A store of its own folder."""
+        path = os.path.join(cls.dir, name, 'g.h5')
+        os.makedirs(os.path.dirname(path))
+        run('generate', 'sbm', path, *cls.SBM, *args)
+        return path
+
+    def path(self, name):
+        return os.path.join(self.dir, name)

@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import program
-from program import PROGRAM, SHARED, run, run_fails, start
+from program import PROGRAM, SHARED, TrainCase, read, run, run_fails, start
 
 np = program.numpy_or_skip()
 import h5py  # noqa: E402
@@ -22,27 +21,7 @@ CORA = os.path.join(SHARED, 'data', 'cora')
 SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 3, '--log', 'warn')
 
 
-def read(path):
-    with open(path, 'rb') as f:
-        return f.read()
-
-
-class Train(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = cls.folder.name
-        cls.store = os.path.join(cls.dir, 'sbm.h5')
-        run('generate', 'sbm', cls.store, '--vertices', 1500, '--edge-factor', 12, '--feat-dim',
-            24, '--classes', 5, '--train-count', 600)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
+class Train(TrainCase):
     def train(self, name, *args, **kwargs):
         """The report of a training and its two models."""
         out = self.path(name + '.safetensors')
@@ -179,7 +158,7 @@ class Train(unittest.TestCase):
                 (71, '--host-memory', (*out, '--host-memory', '100K'))):
             with self.subTest(args=args):
                 run_fails(self, code, text, 'train', self.store, *args)
-        run_fails(self, 73, 'sbm.h5', 'train', self.store, '--out', self.store)
+        run_fails(self, 73, self.store, 'train', self.store, '--out', self.store)
         self.assertFalse(os.path.exists(self.path('r.safetensors')))
 
     def test_a_loss_that_is_no_number_names_the_batch_and_keeps_the_checkpoint(self):
