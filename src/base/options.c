@@ -143,12 +143,22 @@ static const struct gnn_choice orchestration_choices[] = {
 	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers"},
 	{"step-gpu", GNN_OPT_STEP_GPU, "the GPU samples and gathers"},
 	{"layer", GNN_OPT_LAYER, "the CPU samples and aggregates the first layer, --backend trains "
-		"on the aggregates; gcn, sage, gin"},
+		"on the aggregates; gcn, sage, gin, and gat with --reuse embeddings"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice reuse_choices[] = {
 	{"off", GNN_OPT_REUSE_OFF, "aggregates are made anew for each step"},
 	{"aggregates", GNN_OPT_REUSE_AGGREGATES, "those of hot vertices once a super-batch"},
+	{"embeddings", GNN_OPT_REUSE_EMBEDDINGS, "the first layer's rows of hot vertices, made by "
+		"the CPU a super-batch ahead with the weights of then; --backend makes the others"},
+	{"on", GNN_OPT_REUSE_EMBEDDINGS, "as embeddings"},
+	{NULL, 0, NULL},
+};
+static const struct gnn_choice backward_choices[] = {
+	{"auto", GNN_OPT_BACKWARD_AUTO, "aggregate for gcn and sage, else none"},
+	{"none", GNN_OPT_BACKWARD_NONE, "hot rows give the first layer's weights none"},
+	{"aggregate", GNN_OPT_BACKWARD_AGGREGATE, "by the aggregates that they were made of, which "
+		"come along; gcn, sage"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice hot_choices[] = {
@@ -368,6 +378,8 @@ static const struct gnn_option options[] = {
 		.wanted = "X", .help = "Share of the vertices that are hot, at most"},
 	{ROW("hot-policy", CHOICE, RUN, TRAIN), FIELD(hot_policy), .preset = "presample",
 		.choices = hot_choices, .help = "Which vertices are hot"},
+	{ROW("hot-backward", CHOICE, RUN, TRAIN), FIELD(hot_backward), .preset = "auto",
+		.choices = backward_choices, .help = "The gradient of rows of --reuse embeddings"},
 	{ROW("bottom", CHOICE, RUN, TRAIN), FIELD(bottom), .preset = "sampled",
 		.choices = bottom_choices, .help = "What the first layer aggregates"},
 	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",

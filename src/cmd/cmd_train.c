@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "io/file.h"
+#include "train/report.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -18,7 +19,9 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_SCHEDULE_LINEAR == (int)GNN_SCHEDULE_LINEAR &&
 	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
 	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP &&
-	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE,
+	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE &&
+	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
+	(int)GNN_OPT_REUSE_EMBEDDINGS == (int)GNN_REUSE_EMBEDDINGS,
 	"the choices are the module's");
 
 enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
@@ -33,7 +36,7 @@ struct job {
 static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
 	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
 	"schedule", "clip", "eval-every", "metric", "bottom",
-	"reuse", "super-batch", "hot-ratio", "hot-policy", "seed"};
+	"reuse", "super-batch", "hot-ratio", "hot-policy", "hot-backward", "seed"};
 
 /* "OUT.safetensors" to "OUT.last.safetensors". */
 static int name_files(struct job *j, const struct gnn_config *c)
@@ -175,27 +178,52 @@ static int list_settings(struct job *j, const struct gnn_config *c)
 	return GNN_OK;
 }
 
-/* What only some orchestrations, architectures and reuses have. */
-static int check_layerwise(const struct gnn_config *c)
+/* Aggregates are all that the gradient of the first layer's weights takes. */
+static bool has_aggregate_gradient(const struct gnn_config *c)
+{
+	return c->arch == GNN_ARCH_GCN || c->arch == GNN_ARCH_SAGE;
+}
+
+/* What only some reuses have. */
+static int check_reuse(const struct gnn_config *c)
 {
 	static const char *const of_reuse[] = {"super-batch", "hot-ratio", "hot-policy"};
 
-	if (c->orchestration != GNN_OPT_LAYER && c->reuse != GNN_OPT_REUSE_OFF)
-		return gnn_err(GNN_ECONFIG, "--reuse is of --orchestration layer");
 	for (uint32_t i = 0; i < GNN_COUNT_OF(of_reuse); i++)
 		if (gnn_option_given(c, of_reuse[i]) && c->reuse == GNN_OPT_REUSE_OFF)
 			return gnn_err(GNN_ECONFIG, "--%s is of --orchestration layer --reuse "
-				"aggregates", of_reuse[i]);
-	if (c->orchestration != GNN_OPT_LAYER)
+				"aggregates or embeddings", of_reuse[i]);
+	if (gnn_option_given(c, "hot-backward") && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
+		return gnn_err(GNN_ECONFIG, "--hot-backward is of --reuse embeddings: aggregates "
+			"have the newest weights' gradient");
+	if (c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return GNN_OK;
-	if (c->arch == GNN_ARCH_GAT)
+	if (c->layers < 2)
+		return gnn_err(GNN_ECONFIG, "--reuse embeddings: one layer makes the scores "
+			"themselves, of vertices that are seeds once an epoch; give --layers 2");
+	if (c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE && !has_aggregate_gradient(c))
+		return gnn_err(GNN_ECONFIG, "--hot-backward aggregate is of gcn and sage: the "
+			"gradient of a %s layer takes more than the aggregate",
+			gnn_arch_name((enum gnn_arch)c->arch));
+	return GNN_OK;
+}
+
+/* What only some orchestrations and architectures have. */
+static int check_layerwise(const struct gnn_config *c)
+{
+	if (c->orchestration != GNN_OPT_LAYER && c->reuse != GNN_OPT_REUSE_OFF)
+		return gnn_err(GNN_ECONFIG, "--reuse is of --orchestration layer");
+	if (c->orchestration != GNN_OPT_LAYER)
+		return check_reuse(c);
+	if (c->arch == GNN_ARCH_GAT && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return gnn_err(GNN_ECONFIG, "--orchestration layer: what a gat layer aggregates "
-			"depends on its attention weights; gcn, sage and gin have aggregates that "
-			"the CPU can make ahead");
+			"depends on its attention weights, so that the CPU cannot make it ahead "
+			"but as embeddings: give --reuse embeddings; gcn, sage and gin have "
+			"aggregates that it can");
 	if (c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED)
 		return gnn_err(GNN_ECONFIG, "--bottom precomputed leaves nothing of the first "
 			"layer to --orchestration layer");
-	return GNN_OK;
+	return check_reuse(c);
 }
 
 static int check_options(const struct gnn_config *c)
@@ -290,7 +318,9 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.pipeline = c->pipeline == GNN_OPT_ON;
 	j->o.precomputed = c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED;
 	j->o.layerwise = c->orchestration == GNN_OPT_LAYER;
-	j->o.reuse = c->reuse == GNN_OPT_REUSE_AGGREGATES;
+	j->o.reuse = (enum gnn_reuse)c->reuse;
+	j->o.hot_backward = c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE ||
+		(c->hot_backward == GNN_OPT_BACKWARD_AUTO && has_aggregate_gradient(c));
 	j->o.super_batch = c->super_batch;
 	j->o.hot_ratio = c->hot_ratio;
 	j->o.hot_policy = (enum gnn_hot_policy)c->hot_policy;
@@ -300,7 +330,7 @@ out:
 }
 
 static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e,
-	uint64_t row_bytes)
+	uint64_t row_bytes, uint64_t stale_steps)
 {
 	gnn_json_open_object(j, NULL);
 	gnn_json_u64(j, "epoch", e->epoch);
@@ -317,12 +347,11 @@ static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e,
 	gnn_json_u64(j, "aggregated_vertices", e->aggregated);
 	gnn_json_u64(j, "reused_vertices", e->reused);
 	gnn_json_u64(j, "max_sample_age", e->max_sample_age);
-	gnn_json_real(j, "gpu_idle_s", 0);
+	gnn_json_real(j, "gpu_idle_s", e->idle_s);
 	gnn_json_u64(j, "h2d_bytes", e->h2d_bytes);
 	gnn_json_u64(j, "input_vertices", e->input_vertices);
 	gnn_json_u64(j, "gathered_bytes", e->input_vertices * row_bytes);
-	gnn_json_u64(j, "max_staleness", 0);
-	gnn_json_real(j, "max_weight_change", e->max_weight_change);
+	gnn_report_staleness(j, e, stale_steps);
 	gnn_json_shut(j);
 }
 
@@ -350,7 +379,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_bool(j, "stopped_early", r->stopped_early);
 	gnn_json_open_array(j, "epochs");
 	for (uint64_t i = 0; i < r->epoch_count; i++)
-		print_epoch(j, &r->epoch[i], r->row_bytes);
+		print_epoch(j, &r->epoch[i], r->row_bytes, gnn_train_stale_steps(&job->o));
 	gnn_json_shut(j);
 	gnn_json_real(j, "valid", r->epoch[r->best].valid);
 	gnn_json_real(j, "test", r->epoch[r->best].test);

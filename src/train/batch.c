@@ -7,15 +7,17 @@
 #include "base/shuffle.h"
 #include "base/stage.h"
 #include "base/trace.h"
+
 #include <string.h>
 
-enum { LABELS, SEEDS, WORKERS_MAX = 64, AHEAD = 2 };
+enum { LABELS, SEEDS, MIX, WORKERS_MAX = 64, AHEAD = 2 };
 
 /* One thread that fills every workers-th batch, with a sampler of its own. */
 struct worker {
 	struct gnn_batches *owner;
 	uint32_t            index;
 	struct gnn_sampler *sampler;
+	struct gnn_sampler *last;    /* the last hop of cold rows */
 	struct gnn_collect  collect;
 	struct gnn_onehop  *onehop;
 	struct gnn_queue   *free, *full;
@@ -52,20 +54,77 @@ out:
 	return rc;
 }
 
+static int turn(const struct gnn_batches *b, struct worker *w, uint32_t layer,
+	struct gnn_block *block)
+{
+	if (b->o.net == NULL || gnn_block_is_bare(block) ||
+		!gnn_net_turns(b->o.net, layer, block))
+		return GNN_OK;
+	return gnn_block_turn(block, w->collect.cpu);
+}
+
+/* Which rows of the second layer are hot, and one hop of the others. */
+static int mix(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
+{
+	const struct gnn_plan *plan;
+	struct gnn_mix *m = &batch->mix;
+	int rc;
+
+	GNN_TRY(gnn_plans_wait(b->o.plans, batch->step, &plan));
+	GNN_TRY(gnn_mix_split(m, &batch->room[MIX], batch->sample.id, batch->sample.id_count,
+		gnn_plans_place(b->o.plans), plan->row));
+	batch->sample.mix = m;
+	if (b->o.bare || m->cold == 0)
+		return GNN_OK;
+	GNN_TRY(gnn_sampler_draw(w->last, m->cold_id, m->cold, batch->step, &batch->cold));
+	GNN_TRY(turn(b, w, 0, &batch->cold.block[0]));
+	m->id = batch->cold.id;
+	m->block = batch->cold.block[0]; /* lent */
+out:
+	return rc;
+}
+
 static int draw(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
 {
 	int rc;
 
 	GNN_TRY(list_seeds(b, batch));
-	if (b->o.bare)
+	if (w->sampler == NULL)
 		return GNN_OK;
 	GNN_TRY(gnn_sampler_draw(w->sampler, batch->seed, batch->seed_count, batch->step,
 		&batch->sample));
 	for (uint32_t l = 0; l < batch->sample.layers; l++)
-		if (gnn_net_turns(b->o.net, l, &batch->sample.block[l]))
-			GNN_TRY(gnn_block_turn(&batch->sample.block[l], w->collect.cpu));
+		GNN_TRY(turn(b, w, l, &batch->sample.block[l]));
+	if (b->o.plans != NULL)
+		GNN_TRY(mix(b, w, batch));
 out:
 	return rc;
+}
+
+/* Rows of features for what the first layer makes of cold vertices. */
+static int collect_cold(struct worker *w, struct gnn_batch *batch)
+{
+	const uint64_t rows = batch->mix.block.src_count;
+	int rc;
+
+	GNN_TRY(gnn_collect_take(&w->collect, &batch->rows, rows * w->collect.source->dim));
+	batch->x = batch->rows.room.data;
+	if (rows > 0)
+		GNN_TRY(gnn_collect_features(&w->collect, batch->mix.id, rows, batch->x));
+out:
+	return rc;
+}
+
+static int collect_rows(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
+{
+	const struct gnn_sample *s = &batch->sample;
+
+	if (b->o.plans != NULL)
+		return collect_cold(w, batch);
+	if (w->onehop != NULL)
+		return gnn_onehop_rows(w->onehop, s->id, s->id_count, batch->step, &batch->rows,
+			&batch->x, &batch->bottom);
+	return gnn_collect_rows(&w->collect, s->id, s->id_count, &batch->rows, &batch->x);
 }
 
 static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
@@ -86,12 +145,8 @@ static int collect(const struct gnn_batches *b, struct worker *w, struct gnn_bat
 			memcpy(batch->labels + i * s->classes, s->labels + v * s->classes,
 				s->classes);
 	}
-	if (!b->o.collect)
-		return GNN_OK;
-	GNN_TRY(w->onehop != NULL ? gnn_onehop_rows(w->onehop, batch->sample.id,
-		batch->sample.id_count, batch->step, &batch->rows, &batch->x, &batch->bottom) :
-		gnn_collect_rows(&w->collect, batch->sample.id, batch->sample.id_count,
-		&batch->rows, &batch->x));
+	if (b->o.collect)
+		GNN_TRY(collect_rows(b, w, batch));
 out:
 	return rc;
 }
@@ -157,8 +212,10 @@ static int open_worker(struct gnn_batches *b, uint32_t index)
 	w->index = index;
 	GNN_TRY(gnn_collect_init(&w->collect, b->o.source, b->o.backend, threads_of(b)));
 	o.backend = w->collect.cpu;
-	if (!b->o.bare)
+	if (!b->o.bare || b->o.plans != NULL)
 		GNN_TRY(gnn_sampler_create(&w->sampler, &o));
+	if (!b->o.bare && b->o.plans != NULL)
+		GNN_TRY(gnn_sampler_create_last(&w->last, &o));
 	if (b->o.onehop != NULL && b->o.collect)
 		GNN_TRY(gnn_onehop_create(&w->onehop, b->o.onehop, &o, &w->collect));
 	GNN_TRY(gnn_queue_create(&w->free, AHEAD));
@@ -226,6 +283,7 @@ static void close_worker(struct worker *w)
 {
 	(void)gnn_stage_join(&w->stage);
 	gnn_sampler_destroy(w->sampler);
+	gnn_sampler_destroy(w->last);
 	gnn_onehop_destroy(w->onehop);
 	gnn_queue_destroy(w->free);
 	gnn_queue_destroy(w->full);
@@ -234,6 +292,7 @@ static void close_worker(struct worker *w)
 			continue;
 		gnn_collect_free(&w->collect, &w->batch[i]->rows);
 		gnn_sample_fini(&w->batch[i]->sample);
+		gnn_sample_fini(&w->batch[i]->cold);
 		for (uint32_t r = 0; r < GNN_COUNT_OF(w->batch[i]->room); r++)
 			gnn_room_fini(&w->batch[i]->room[r]);
 		gnn_mem_free(w->batch[i]);

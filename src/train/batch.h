@@ -15,6 +15,7 @@
 
 #include "train/onehop.h"
 #include "train/net.h"
+#include "train/plan.h"
 #include "train/source.h"
 
 struct gnn_batch {
@@ -22,29 +23,34 @@ struct gnn_batch {
 	uint64_t          seed_count;
 	const gnn_vid    *seed;
 	struct gnn_sample sample;  /* unless bare */
-	float            *x;       /* (parts id_count, dim), where rows are collected */
+	struct gnn_mix    mix;     /* of the sample, where hot rows are made before */
+	float            *x;       /* (parts id_count, dim), where rows are collected; of a mix the
+	                              rows of features that its block takes */
 	int64_t          *label;   /* (seed_count), or NULL: */
 	uint8_t          *labels;  /* (seed_count, classes) */
 	double            sample_s, collect_s;
 	struct gnn_onehop_counts bottom; /* all 0 unless the CPU aggregates */
-	struct gnn_room   room[2]; /* internal from here on: labels, seeds */
+	struct gnn_room   room[3]; /* internal from here on: labels, seeds, mix */
+	struct gnn_sample cold;    /* one hop of the cold rows */
 	struct gnn_collect_room rows;
 	uint32_t          worker;
 };
 
 struct gnn_batches_opts {
 	const struct gnn_train_source *source;
-	const struct gnn_net    *net;      /* which blocks are turned round */
+	const struct gnn_net    *net;      /* which blocks are turned round; NULL: none */
 	struct gnn_sampler_opts  sampler;  /* without the backend */
 	uint32_t threads;                  /* where no worker prepares ahead */
 	struct gnn_backend      *backend;  /* for whose sake host memory is pinned */
 	uint64_t batch_size;
 	uint64_t first_step, last_step;    /* [first, last) */
 	bool     collect;                  /* rows of features; else the device gathers them */
-	bool     bare;                     /* seeds and labels only: the device samples */
+	bool     bare;                     /* seeds and labels only: the device samples; with
+	                                      plans all but the last hop is there */
 	uint32_t workers;                  /* that prepare ahead, one on half of `threads`, more on
 	                                      a thread each; 0: none, next does it */
 	const struct gnn_onehop_opts *onehop; /* the CPU aggregates; NULL: rows as they are */
+	struct gnn_plans *plans;           /* which rows are made before; NULL: none are */
 };
 
 struct gnn_batches;

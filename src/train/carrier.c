@@ -80,11 +80,14 @@ static int open_maker(struct gnn_carrier *c)
 
 	c->maker.table = table;
 	c->maker.net = c->o.batches.net;
+	c->maker.shelves = c->o.shelves;
 	GNN_TRY(open_backend(c));
 	if (table->samples) {
 		sampler.backend = c->maker.backend;
 		sampler.lists = &table->lists;
-		GNN_TRY(gnn_sampler_create(&c->maker.sampler, &sampler));
+		GNN_TRY(c->maker.shelves != NULL
+			? gnn_sampler_create_last(&c->maker.sampler, &sampler)
+			: gnn_sampler_create(&c->maker.sampler, &sampler));
 	}
 	if (table->samples && table->gather == GNN_GATHER_STAGED) {
 		c->maker.collect = &c->collect;
@@ -108,6 +111,7 @@ int gnn_carrier_start(struct gnn_carrier **out, const struct gnn_carrier_opts *o
 	GNN_NEW(c, GNN_MEM_MISC);
 	c->o = *o;
 	GNN_TRY(open_maker(c));
+	batches.plans = o->shelves != NULL ? gnn_shelves_plans(o->shelves) : NULL;
 	batches.bare = o->table->samples;
 	batches.collect = o->table->gather == GNN_GATHER_STAGED && !o->table->samples;
 	GNN_TRY(gnn_batches_start(&c->batches, &batches));
@@ -164,9 +168,14 @@ void gnn_carrier_stop(struct gnn_carrier *c)
 	if (c->full != NULL)
 		gnn_queue_cancel(c->full);
 	gnn_batches_cancel(c->batches); /* the thread may wait for one */
+	gnn_shelves_cancel(c->maker.shelves);
 	(void)gnn_stage_join(&c->stage);
 	for (uint32_t i = 0; i < PLACES; i++)
 		gnn_there_fini(&c->place[i], &c->maker);
+	for (uint32_t i = 0; i < GNN_COUNT_OF(c->maker.held); i++) {
+		gnn_room_fini(&c->maker.held[i].y);
+		gnn_room_fini(&c->maker.held[i].aggregate);
+	}
 	gnn_batches_stop(c->batches);
 	gnn_sampler_destroy(c->maker.sampler);
 	gnn_onehop_destroy(c->maker.onehop);

@@ -18,6 +18,7 @@
 struct gnn_carrier_opts {
 	struct gnn_batches_opts batches; /* `collect` and `bare` follow from the table */
 	const struct gnn_table *table;
+	struct gnn_shelves     *shelves; /* of hot rows, and their plans; or NULL */
 	bool     pipeline;
 	uint32_t threads;                /* that gather what the device sampled */
 };

@@ -40,24 +40,28 @@ static void count_edges(uint32_t *count, const struct gnn_lists *l)
 	}
 }
 
-/* The `most` vertices of the highest counts, ids ascending. */
+/* The `most` vertices of the highest counts, of equals in order of ids. */
 static void place(struct gnn_hot *h, const uint32_t *count, uint64_t vertices, uint64_t most,
 	uint64_t *bin)
 {
-	uint64_t above = 0, ties;
-	uint32_t least = BINS - 1;
+	uint64_t above = 0;
 
 	for (gnn_vid v = 0; v < vertices; v++)
 		bin[count[v]]++;
-	/* Down to the bin that does not fit whole; those of no count are not wanted. */
-	while (least > 0 && above + bin[least] <= most)
-		above += bin[least--];
-	ties = least == 0 ? 0 : most - above;
-	for (gnn_vid v = 0; v < vertices; v++) {
-		const bool tie = count[v] == least && ties > 0;
+	/* Each bin's first place; those of no count are not wanted. */
+	for (uint32_t c = BINS - 1; c > 0; c--) {
+		const uint64_t size = bin[c];
 
-		ties -= tie;
-		h->place[v] = count[v] > least || tie ? (uint32_t)h->count++ : GNN_NOT_HOT;
+		bin[c] = above;
+		above += size;
+	}
+	h->count = gnn_min_u64(above, most);
+	for (gnn_vid v = 0; v < vertices; v++) {
+		const uint64_t at = count[v] == 0 ? most : bin[count[v]]++;
+
+		h->place[v] = at < most ? (uint32_t)at : GNN_NOT_HOT;
+		if (at < most)
+			h->id[at] = v;
 	}
 }
 
@@ -75,6 +79,7 @@ int gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o)
 	most = gnn_min_u64(most, GNN_NOT_HOT - 1);
 	GNN_NEW(h, GNN_MEM_STATE);
 	GNN_NEW_ARRAY(h->place, vertices, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(h->id, most, GNN_MEM_STATE);
 	GNN_NEW_ARRAY(count, vertices, GNN_MEM_STATE);
 	GNN_NEW_ARRAY(bin, BINS, GNN_MEM_MISC);
 	if (o->policy == GNN_HOT_DEGREE)
@@ -99,5 +104,6 @@ void gnn_hot_free(struct gnn_hot *h)
 	if (h == NULL)
 		return;
 	gnn_mem_free(h->place);
+	gnn_mem_free(h->id);
 	gnn_mem_free(h);
 }

@@ -2,7 +2,7 @@
  * train/hot.h - which vertices the bottom layer needs most often.
  *
  * Flow     source, sampler's options -> [hot] -> onehop
- * Owns     a place a vertex
+ * Owns     a place a vertex, an id a place
  * Lends    nothing
  * Thread   constant once chosen
  * Fails    GNN_EOS memory; as the sampler
@@ -10,7 +10,7 @@
  *   presample  the batches of the first epoch are drawn, but for their last hop, and counted
  *   degree     the listed out-edges: as often a vertex stands in the in-lists of others
  *
- * Of equals the smaller id is hot. A vertex that is never needed is not hot.
+ * Of equals the smaller id is hotter. A vertex that is never needed is not hot.
  */
 #ifndef GNN_TRAIN_HOT_H
 #define GNN_TRAIN_HOT_H
@@ -20,7 +20,8 @@
 enum gnn_hot_policy { GNN_HOT_PRESAMPLE, GNN_HOT_DEGREE };
 
 struct gnn_hot {
-	uint32_t *place;    /* (V) below count, in the order of ids; or GNN_NOT_HOT */
+	uint32_t *place;    /* (V) in order of hotness, below count; or GNN_NOT_HOT */
+	gnn_vid  *id;       /* (count) in order of hotness */
 	uint64_t  count;
 };
 

@@ -266,12 +266,54 @@ out:
 	return rc;
 }
 
+const float *gnn_net_dropped(struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in)
+{
+	const struct gnn_pass_layer p = pass_of(n, layer, in);
+
+	return gnn_net_drop(&p, 0).below > 0 ? n->buffer[layer][GNN_SLOT_X].data : in->x;
+}
+
 static struct gnn_layer_input input_of(struct gnn_net *n, const struct gnn_sample *s,
 	uint32_t layer, const float *x, uint64_t step)
 {
-	return (struct gnn_layer_input){.block = &s->block[layer], .id = s->id,
-		.x = layer == 0 ? x : n->buffer[layer - 1][GNN_SLOT_Y].data, .step = step,
-		.training = true};
+	const bool mixed = layer == 0 && s->mix != NULL;
+
+	return (struct gnn_layer_input){.block = mixed ? &s->mix->block : &s->block[layer],
+		.id = mixed ? s->mix->id : s->id, .step = step, .training = true,
+		.x = layer == 0 ? x : n->buffer[layer - 1][s->mix != NULL && layer == 1
+			? GNN_SLOT_MIXED : GNN_SLOT_Y].data};
+}
+
+/* to (rows, width) = table[id]. */
+static int gather(struct gnn_net *n, const float *table, uint32_t width, const uint64_t *id,
+	uint64_t rows, float *to)
+{
+	if (rows == 0)
+		return GNN_OK;
+	return n->backend->ops->grad->gather(n->backend, &(struct gnn_gather_args){
+		.table = table, .dtype = GNN_F32, .width = width, .id = id, .rows = rows,
+		.to = to});
+}
+
+/* The first layer of the cold rows, hot ones behind them, and all in the second layer's order. */
+static int mix_forward(struct gnn_net *n, const struct gnn_layer_input *in,
+	const struct gnn_mix *m)
+{
+	const uint32_t width = gnn_shape_out(&n->shape, 0);
+	const uint64_t rows = m->cold + m->hot;
+	float *y, *cold, *mixed;
+	int rc;
+
+	GNN_TRY(gnn_net_take(n, 0, GNN_SLOT_Y, rows * width, &y));
+	GNN_TRY(gnn_net_take(n, 0, GNN_SLOT_MIXED, rows * width, &mixed));
+	if (m->cold > 0) {
+		GNN_TRY(gnn_net_layer(n, 0, in, &cold));
+		GNN_ASSERT(cold == y);
+	}
+	GNN_TRY(gather(n, m->kept, width, m->kept_row, m->hot, y + m->cold * width));
+	GNN_TRY(gather(n, y, width, m->from, rows, mixed));
+out:
+	return rc;
 }
 
 int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
@@ -279,13 +321,22 @@ int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *
 {
 	int rc = GNN_OK;
 
+	GNN_ASSERT(s->mix == NULL || n->shape.layers > 1);
 	for (uint32_t l = 0; l < n->shape.layers; l++) {
 		const struct gnn_layer_input in = input_of(n, s, l, x, step);
 
-		GNN_TRY(gnn_net_layer(n, l, &in, y));
+		GNN_TRY(l == 0 && s->mix != NULL ? mix_forward(n, &in, s->mix) :
+			gnn_net_layer(n, l, &in, y));
 	}
 out:
 	return rc;
+}
+
+static int activate_back(struct gnn_net *n, uint32_t layer, const float *y, float *dy,
+	uint64_t count)
+{
+	return n->backend->ops->grad->activate_back(n->backend, &(struct gnn_activate_args){
+		.act = activation_of(n, layer), .y = (float *)y, .dy = dy, .count = count});
 }
 
 /* From dy of a layer's output to the gradients of its weights and to dx, NULL at the bottom. */
@@ -297,10 +348,9 @@ static int back_layer(struct gnn_net *n, uint32_t layer, const struct gnn_layer_
 	const struct gnn_drop drop = gnn_net_drop(&p, 0);
 	int rc;
 
-	set_rows(&p, in, drop.below > 0 ? n->buffer[layer][GNN_SLOT_X].data : in->x);
-	GNN_TRY(grad->activate_back(n->backend, &(struct gnn_activate_args){
-		.act = activation_of(n, layer), .y = n->buffer[layer][GNN_SLOT_Y].data, .dy = dy,
-		.count = in->block->dst_count * p.dim_out}));
+	set_rows(&p, in, gnn_net_dropped(n, layer, in));
+	GNN_TRY(activate_back(n, layer, n->buffer[layer][GNN_SLOT_Y].data, dy,
+		in->block->dst_count * p.dim_out));
 	if (n->shape.arch == GNN_ARCH_GAT)
 		GNN_TRY(gnn_conv_gat_backward(&p, dy, dx));
 	else
@@ -309,6 +359,51 @@ static int back_layer(struct gnn_net *n, uint32_t layer, const struct gnn_layer_
 		GNN_TRY(grad->dropout(n->backend, &(struct gnn_dropout_args){.from = dx,
 			.to = dx, .id = in->id, .rows = in->block->src_count, .width = p.dim_in,
 			.drop = drop}));
+out:
+	return rc;
+}
+
+/* What the gradient dy of hot rows is to the weights, by the aggregates they were made of. */
+static int back_hot(struct gnn_net *n, const struct gnn_mix *m, uint64_t step, float *dy)
+{
+	const uint32_t parts = gnn_net_parts(n->shape.arch);
+	const uint32_t in = gnn_shape_in(&n->shape, 0), out = gnn_shape_out(&n->shape, 0);
+	struct gnn_block bare = {0};
+	struct gnn_layer_input input = {.block = &bare, .step = step, .training = true};
+	struct gnn_pass_layer p;
+	float *held;
+	int rc;
+
+	GNN_ASSERT(n->shape.arch == GNN_ARCH_GCN || n->shape.arch == GNN_ARCH_SAGE);
+	gnn_block_bare(&bare, m->hot);
+	GNN_TRY(gnn_net_take(n, 0, GNN_SLOT_HELD, parts * m->hot * in, &held));
+	for (uint32_t i = 0; i < parts; i++)
+		GNN_TRY(gather(n, m->aggregate + i * m->kept_count * in, in, m->kept_row, m->hot,
+			held + i * m->hot * in));
+	GNN_TRY(activate_back(n, 0, n->buffer[0][GNN_SLOT_Y].data + m->cold * out, dy,
+		m->hot * out));
+	p = pass_of(n, 0, &input);
+	set_rows(&p, &input, held);
+	GNN_TRY(gnn_conv_sum_backward(&p, dy, NULL));
+out:
+	return rc;
+}
+
+/* From dy of the second layer's rows to the weights of the first. */
+static int mix_backward(struct gnn_net *n, const struct gnn_layer_input *in,
+	const struct gnn_mix *m, const float *dy)
+{
+	const uint32_t width = gnn_shape_out(&n->shape, 0);
+	const uint64_t rows = m->cold + (m->aggregate != NULL ? m->hot : 0);
+	float *sorted;
+	int rc;
+
+	GNN_TRY(gnn_net_take(n, 0, GNN_SLOT_DMIXED, rows * width, &sorted));
+	GNN_TRY(gather(n, dy, width, m->row, rows, sorted));
+	if (m->cold > 0)
+		GNN_TRY(back_layer(n, 0, in, sorted, NULL));
+	if (rows > m->cold)
+		GNN_TRY(back_hot(n, m, in->step, sorted + m->cold * width));
 out:
 	return rc;
 }
@@ -326,7 +421,8 @@ int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float 
 		if (l > 0)
 			GNN_TRY(gnn_net_take(n, l, GNN_SLOT_DX, s->block[l].src_count *
 				gnn_shape_in(&n->shape, l), &dx));
-		GNN_TRY(back_layer(n, l, &in, dy, dx));
+		GNN_TRY(l == 0 && s->mix != NULL ? mix_backward(n, &in, s->mix, dy) :
+			back_layer(n, l, &in, dy, dx));
 		dy = dx;
 	}
 out:

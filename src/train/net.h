@@ -10,7 +10,9 @@
  * A layer is dropout (training only), convolution, and, but for the last, an activation. Where
  * weights and aggregation may change places, the cheaper order is taken, told from the sizes of
  * the block alone. The input of the net has no gradient. Over a bare bottom block (gcn, sage, gin)
- * the rows come aggregated, and for sage the own rows stand behind all of them.
+ * the rows come aggregated, and for sage the own rows stand behind all of them. In a mixed batch
+ * (train/mix.h) the gradient of hot rows ends there, or with their aggregates (gcn, sage) reaches
+ * the first layer's weights: dW += (dy act'(y))^T aggregate.
  */
 #ifndef GNN_TRAIN_NET_H
 #define GNN_TRAIN_NET_H
@@ -57,7 +59,9 @@ bool gnn_net_turns(const struct gnn_net *n, uint32_t layer, const struct gnn_blo
 /* One layer; *y (dst_count, columns out) is lent until the layer's next forward. */
 int gnn_net_layer  (struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in,
 	float **y);
-/* All layers in training. */
+/* A layer's rows behind dropout: its input, or what it keeps until its next forward. */
+const float *gnn_net_dropped(struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in);
+/* All layers in training. A mixed sample's first layer makes cold rows only. */
 int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
 	float **y);
 /* Zeroes the gradient, then adds what comes from dy (seeds, columns out), which is overwritten. */

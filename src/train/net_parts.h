@@ -29,6 +29,9 @@ enum gnn_slot {
 	GNN_SLOT_ALPHA,
 	GNN_SLOT_DLOGIT,
 	GNN_SLOT_DSCORE,
+	GNN_SLOT_MIXED,  /* mixed batches: rows of the second layer */
+	GNN_SLOT_DMIXED, /* their gradient, cold ones first */
+	GNN_SLOT_HELD,   /* aggregates of hot ones */
 	GNN_SLOTS,
 };
 

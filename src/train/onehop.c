@@ -50,11 +50,7 @@ int gnn_onehop_create(struct gnn_onehop **out, const struct gnn_onehop_opts *o,
 	h->source = c->source;
 	h->collect = c;
 	one.backend = c->cpu;
-	one.fanout += sampler->layers - 1;
-	one.first_hop = sampler->layers - 1;
-	one.layers = 1;
-	one.bare = false;
-	GNN_TRY(gnn_sampler_create(&h->sampler, &one));
+	GNN_TRY(gnn_sampler_create_last(&h->sampler, &one));
 	if (hot > 0) {
 		GNN_TRY(gnn_mem_pages(&block, h->source->parts * hot * h->source->dim *
 			sizeof(float), GNN_MEM_STATE));

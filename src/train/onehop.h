@@ -19,8 +19,6 @@
 #include "train/collect.h"
 #include "train/sampler.h"
 
-#define GNN_NOT_HOT UINT32_MAX
-
 struct gnn_onehop_opts {
 	const uint32_t *place;  /* (V) of a hot vertex, below hot_count, or GNN_NOT_HOT; borrowed */
 	uint64_t hot_count;     /* whose aggregates are reused; 0: nobody's, place is not read */

@@ -14,7 +14,11 @@
 #include "train/optim.h"
 #include "train/sampler.h"
 #include "train/hot.h"
+#include "train/shelf.h"
 #include "train/table.h"
+
+/* What of hot vertices is used again over a super-batch. */
+enum gnn_reuse { GNN_REUSE_OFF, GNN_REUSE_AGGREGATES, GNN_REUSE_EMBEDDINGS };
 
 struct gnn_train_opts {
 	struct gnn_store     *store;
@@ -39,7 +43,8 @@ struct gnn_train_opts {
 	enum gnn_sample_wish  sample;
 	bool                  precomputed; /* aggregates of the bottom layer */
 	bool                  layerwise;   /* the CPU aggregates the bottom layer of each batch */
-	bool                  reuse;       /* aggregates of hot vertices, over a super-batch */
+	enum gnn_reuse        reuse;
+	bool                  hot_backward; /* embeddings give a gradient, by their aggregates */
 	uint64_t              super_batch; /* steps */
 	double                hot_ratio;
 	enum gnn_hot_policy   hot_policy;
@@ -56,6 +61,8 @@ struct gnn_epoch_report {
 	double   cpu_embed_s;   /* layerwise, as are: */
 	uint64_t aggregated, reused; /* vertices of the bottom layer, by the CPU and from before */
 	uint64_t max_sample_age; /* steps since the oldest that was reused was drawn */
+	double   idle_s;         /* the trainer waited for its next batch */
+	struct gnn_staleness staleness; /* of embeddings */
 	double   max_weight_change;
 	double   loss_sum;      /* so far */
 	uint64_t counted;

@@ -40,6 +40,17 @@ out:
 	return rc;
 }
 
+int gnn_sampler_create_last(struct gnn_sampler **out, const struct gnn_sampler_opts *net)
+{
+	struct gnn_sampler_opts one = *net;
+
+	one.fanout += net->layers - 1;
+	one.first_hop = net->layers - 1;
+	one.layers = 1;
+	one.bare = false;
+	return gnn_sampler_create(out, &one);
+}
+
 void gnn_sampler_destroy(struct gnn_sampler *s)
 {
 	if (s == NULL)
@@ -179,6 +190,7 @@ int gnn_sampler_draw(struct gnn_sampler *s, const gnn_vid *seeds, uint64_t count
 		GNN_ASSERT(seeds[i] < s->o.lists->vertices);
 	to->layers = s->o.layers;
 	to->id_count = 0;
+	to->mix = NULL;
 	GNN_TRY(enter_seeds(s, seeds, count, to));
 	for (uint32_t hop = 0; hop < hops; hop++)
 		GNN_TRY(draw_hop(s, hop, step, to));

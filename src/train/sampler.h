@@ -14,7 +14,7 @@
 #ifndef GNN_TRAIN_SAMPLER_H
 #define GNN_TRAIN_SAMPLER_H
 
-#include "train/block.h"
+#include "train/mix.h"
 
 #define GNN_FANOUT_ALL UINT64_MAX
 
@@ -37,6 +37,7 @@ struct gnn_sample {
 	uint64_t         id_count; /* block[0].src_count */
 	gnn_vid         *id;
 	struct gnn_block block[GNN_BLOCKS_MAX];
+	const struct gnn_mix *mix; /* in place of block[0], which is bare; NULL: none; lent */
 	struct gnn_room  room;
 };
 
@@ -45,6 +46,8 @@ struct gnn_sampler;
 GNN_BEGIN_DECLS
 
 int  gnn_sampler_create (struct gnn_sampler **out, const struct gnn_sampler_opts *o);
+/* Of the last hop alone: one layer, whose seeds are the bottom's destinations. */
+int  gnn_sampler_create_last(struct gnn_sampler **out, const struct gnn_sampler_opts *net);
 /* Seeds are distinct. `to` is used again from draw to draw. */
 int  gnn_sampler_draw   (struct gnn_sampler *s, const gnn_vid *seeds, uint64_t count,
 	uint64_t step, struct gnn_sample *to);

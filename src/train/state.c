@@ -15,7 +15,7 @@ enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 5, 
 
 _Static_assert(sizeof(struct gnn_epoch_report) == WORDS * sizeof(uint64_t), "words only");
 
-#define FORMAT "gnnrun-checkpoint 2"
+#define FORMAT "gnnrun-checkpoint 3"
 
 int gnn_state_init(struct gnn_train_state *s, uint64_t floats)
 {
@@ -31,6 +31,8 @@ void gnn_state_fini(struct gnn_train_state *s)
 {
 	gnn_mem_free(s->best);
 	gnn_mem_free(s->epoch);
+	gnn_mem_free(s->history.data);
+	s->history.data = NULL;
 	s->best = NULL;
 	s->epoch = NULL;
 }
@@ -131,13 +133,21 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 		{"best", GNN_F32, 1, {f.count[0]}, s->best},
 		{"scalars", GNN_U64, 1, {SCALARS}, scalars},
 		{"current", GNN_U64, 1, {WORDS}, &s->current},
-		{"epochs", GNN_U64, 2, {s->epoch_count, WORDS}, s->epoch},
 	};
+	struct gnn_tensor_out all[GNN_COUNT_OF(tensors) + 2];
+	uint64_t count = GNN_COUNT_OF(tensors);
 	const struct gnn_tensor_text texts[] = {{"format", FORMAT}, {"version", GNN_VERSION},
 		{"graph", graph}, {"ranks", "1"}, {"settings", key->settings}};
 
-	GNN_TRY(gnn_safetensors_write(path, &(struct gnn_tensors_out){tensors,
-		GNN_COUNT_OF(tensors) - (s->epoch_count == 0), texts, GNN_COUNT_OF(texts)}));
+	memcpy(all, tensors, sizeof(tensors));
+	if (s->epoch_count > 0)
+		all[count++] = (struct gnn_tensor_out){"epochs", GNN_U64, 2,
+			{s->epoch_count, WORDS}, s->epoch};
+	if (s->history.count > 0)
+		all[count++] = (struct gnn_tensor_out){"history", GNN_F32, 2,
+			{s->history.count, s->history.floats}, s->history.data};
+	GNN_TRY(gnn_safetensors_write(path, &(struct gnn_tensors_out){all, (uint32_t)count, texts,
+		GNN_COUNT_OF(texts)}));
 	gnn_crash_point("checkpoint");
 out:
 	free_floats(&f);
@@ -198,6 +208,28 @@ static int read_tensor(const char *path, struct gnn_safetensors *file, struct gn
 	return gnn_file_pread(bytes, to, t->bytes, t->offset);
 }
 
+/* Versions of the first layer that go before the checkpoint's own weights. */
+static int read_history(struct gnn_train_state *s, const char *path, struct gnn_safetensors *file,
+	struct gnn_file *bytes)
+{
+	const struct gnn_tensor *t = gnn_safetensors_find(file, "history");
+	struct gnn_history *h = &s->history;
+	int rc = GNN_OK;
+
+	if (t == NULL)
+		return GNN_OK;
+	if (t->rank != 2 || t->shape[0] > s->step)
+		GNN_FAIL(GNN_EDATA, "%s: tensor history is not of versions before step %llu", path,
+			(unsigned long long)s->step);
+	gnn_mem_free(h->data);
+	*h = (struct gnn_history){.first = s->step - t->shape[0], .count = t->shape[0],
+		.floats = t->shape[1]};
+	GNN_NEW_ARRAY(h->data, t->count, GNN_MEM_STATE);
+	GNN_TRY(read_tensor(path, file, bytes, "history", h->data, t->count, sizeof(float)));
+out:
+	return rc;
+}
+
 static int read_state(struct gnn_train_state *s, const char *path, struct gnn_safetensors *file,
 	struct gnn_file *bytes, struct floats *f)
 {
@@ -225,6 +257,7 @@ static int read_state(struct gnn_train_state *s, const char *path, struct gnn_sa
 	if (epochs != NULL)
 		GNN_TRY(read_tensor(path, file, bytes, "epochs", s->epoch,
 			s->epoch_count * WORDS, sizeof(uint64_t)));
+	GNN_TRY(read_history(s, path, file, bytes));
 out:
 	return rc;
 }

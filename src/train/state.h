@@ -2,7 +2,7 @@
  * train/state.h - everything that a training goes on from, in one file that is replaced whole.
  *
  * Flow     train -> [state] -> DIR/state.safetensors -> [state] -> train
- * Owns     weights of the best epoch, the table of epochs
+ * Owns     weights of the best epoch, the table of epochs, earlier weights of the first layer
  * Lends    nothing
  * Thread   one caller
  * Fails    GNN_ECONFIG a checkpoint of another graph, configuration or version; GNN_EDATA one that
@@ -21,6 +21,7 @@ struct gnn_train_state {
 	uint64_t epoch_count, epoch_room;
 	struct gnn_epoch_report current; /* of the epoch at work */
 	float   *best;       /* (floats) host */
+	struct gnn_history history; /* of the first layer, where embeddings need it */
 };
 
 /* What a checkpoint is of. */

@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* Places of the rooms that do not belong to a block. */
-enum { ID = GNN_BLOCKS_MAX * 7, X, LABEL, DY };
+enum { BLOCK_ARRAYS = 7, ID = GNN_BLOCKS_MAX * BLOCK_ARRAYS, X, LABEL, DY, MIX, COLD_ID, COLD };
 
 /* A put on its way. */
 struct put {
-	struct gnn_there             *t;
-	const struct gnn_there_maker *m;
-	const struct gnn_batch       *batch;
+	struct gnn_there       *t;
+	struct gnn_there_maker *m;
+	const struct gnn_batch *batch;
 };
 
 static int take(struct put *p, uint32_t which, uint64_t bytes, void **out)
@@ -42,7 +42,9 @@ out:
 	return rc;
 }
 
-static int upload_block(struct put *p, uint32_t layer, const struct gnn_block *from)
+/* A block into rooms from `first` on. */
+static int upload_block(struct put *p, uint32_t first, const struct gnn_block *from,
+	struct gnn_block *to)
 {
 	const uint64_t dst = (from->dst_count + 1) * sizeof(uint64_t);
 	const uint64_t src = (from->src_count + 1) * sizeof(uint64_t);
@@ -59,8 +61,8 @@ static int upload_block(struct put *p, uint32_t layer, const struct gnn_block *f
 	int rc = GNN_OK;
 
 	for (uint32_t i = 0; i < GNN_COUNT_OF(array); i++)
-		GNN_TRY(upload(p, layer * 7 + i, array[i].from, array[i].bytes, &there[i]));
-	p->t->sample.block[layer] = (struct gnn_block){.dst_count = from->dst_count,
+		GNN_TRY(upload(p, first + i, array[i].from, array[i].bytes, &there[i]));
+	*to = (struct gnn_block){.dst_count = from->dst_count,
 		.src_count = from->src_count, .entry_count = from->entry_count, .first = there[0],
 		.src = there[1], .weight = there[2], .back_first = there[3], .back_dst = there[4],
 		.back_entry = there[5], .back_weight = there[6]};
@@ -79,47 +81,140 @@ static int upload_sample(struct put *p)
 	p->t->sample.id_count = from->id_count;
 	p->t->sample.layers = from->layers;
 	for (uint32_t l = 0; l < from->layers; l++)
-		GNN_TRY(upload_block(p, l, &from->block[l]));
+		GNN_TRY(upload_block(p, l * BLOCK_ARRAYS, &from->block[l],
+			&p->t->sample.block[l]));
 out:
 	return rc;
 }
 
-/* The device draws the sample. */
+/* Which rows are hot, and one hop of the others unless the device draws it. */
+static int upload_mix(struct put *p)
+{
+	const struct gnn_mix *from = &p->batch->mix;
+	struct gnn_mix *to = &p->t->mix;
+	void *words, *id;
+	int rc;
+
+	*to = *from;
+	GNN_TRY(upload(p, MIX, from->from, gnn_mix_words(from) * sizeof(uint64_t), &words));
+	gnn_mix_lay(to, words);
+	p->t->sample.mix = to;
+	if (p->m->sampler != NULL || from->cold == 0)
+		return GNN_OK;
+	GNN_TRY(upload(p, COLD_ID, from->id, from->block.src_count * sizeof(gnn_vid), &id));
+	to->id = id;
+	GNN_TRY(upload_block(p, COLD, &from->block, &to->block));
+out:
+	return rc;
+}
+
+/* A copy of a shelf's rows for all batches of its super-batch. */
+static int upload_shelf(struct put *p, const struct gnn_shelf *shelf,
+	struct gnn_there_shelf *to)
+{
+	const struct gnn_train_source *source = p->m->table->source;
+	const struct gnn_net_shape *shape = gnn_net_shape_of(p->m->net);
+	const uint64_t y = shelf->count * gnn_shape_out(shape, 0) * sizeof(float);
+	const uint64_t aggregate = shelf->aggregate == NULL ? 0 :
+		shelf->count * source->parts * source->dim * sizeof(float);
+	struct gnn_backend *b = p->m->backend;
+	int rc;
+
+	to->there = false;
+	GNN_TRY(gnn_room_take_on(&to->y, b, y, 1));
+	if (y > 0)
+		GNN_TRY(b->ops->copy(b, to->y.data, y, shelf->y, y, y, 1));
+	if (aggregate > 0) {
+		GNN_TRY(gnn_room_take_on(&to->aggregate, b, aggregate, 1));
+		GNN_TRY(b->ops->copy(b, to->aggregate.data, aggregate, shelf->aggregate,
+			aggregate, aggregate, 1));
+	}
+	p->t->copied_bytes += y + aggregate;
+	to->there = true;
+	to->index = shelf->index;
+out:
+	return rc;
+}
+
+/* The shelf that hot rows come from, once it is there. */
+static int put_shelf(struct put *p)
+{
+	struct gnn_there *t = p->t;
+	const struct gnn_shelf *shelf;
+	struct gnn_there_shelf *held;
+	int rc;
+
+	GNN_TRY(gnn_shelves_take(p->m->shelves, t->step, &shelf));
+	gnn_shelves_count(p->m->shelves, shelf, t->step, &p->batch->mix, &t->staleness,
+		&t->bottom);
+	t->bottom.gathered += t->mix.block.src_count;
+	t->mix.kept_count = shelf->count;
+	t->mix.kept = shelf->y;
+	t->mix.aggregate = shelf->aggregate;
+	if (p->m->backend->ops->unified)
+		return GNN_OK;
+	held = &p->m->held[shelf->index % GNN_COUNT_OF(p->m->held)];
+	if (!held->there || held->index != shelf->index)
+		GNN_TRY(upload_shelf(p, shelf, held));
+	t->mix.kept = held->y.data;
+	t->mix.aggregate = shelf->aggregate == NULL ? NULL : held->aggregate.data;
+out:
+	return rc;
+}
+
+/* The device draws the sample, or what its last hop is of. */
 static int draw(struct put *p)
 {
 	struct gnn_backend *b = p->m->backend;
-	struct gnn_sample *drawn = &p->t->drawn;
+	struct gnn_there *t = p->t;
+	struct gnn_sample *drawn = &t->drawn;
+	const bool mixed = p->m->shelves != NULL;
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	int rc;
 
-	GNN_TRY(gnn_sampler_draw(p->m->sampler, p->batch->seed, p->batch->seed_count,
-		p->batch->step, drawn));
+	GNN_TRY(gnn_sampler_draw(p->m->sampler, mixed ? p->batch->mix.cold_id : p->batch->seed,
+		mixed ? p->batch->mix.cold : p->batch->seed_count, p->batch->step, drawn));
 	for (uint32_t l = 0; l < drawn->layers; l++)
 		if (gnn_net_turns(p->m->net, l, &drawn->block[l]))
 			GNN_TRY(gnn_block_turn(&drawn->block[l], b));
 	GNN_TRY(b->ops->sync(b));
-	p->t->sample = *drawn; /* lent: rooms belong to what was drawn */
-	p->t->sample_s += gnn_clock_s_since(start);
+	if (mixed) { /* lent: rooms belong to what was drawn */
+		t->mix.id = drawn->id;
+		t->mix.block = drawn->block[0];
+	} else {
+		t->sample = *drawn;
+	}
+	t->sample_s += gnn_clock_s_since(start);
 	gnn_trace_end(span, "sample");
 out:
 	return rc;
 }
 
-/* Rows of what the device drew, gathered by the CPU: *x in host memory. */
-static int collect(struct put *p, float **x)
+/* Rows of `count` ids that the device drew, gathered by the CPU: *x in host memory. */
+static int collect(struct put *p, const gnn_vid *from, uint64_t count, float **x)
 {
 	struct gnn_there *t = p->t;
 	struct gnn_backend *b = p->m->backend;
+	struct gnn_collect *c = p->m->collect;
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
-	const uint64_t bytes = t->sample.id_count * sizeof(gnn_vid);
+	const uint64_t bytes = count * sizeof(gnn_vid);
+	gnn_vid *id;
 	int rc;
 
-	GNN_TRY(gnn_room_take(&t->id, t->sample.id_count, sizeof(gnn_vid)));
-	GNN_TRY(b->ops->copy(b, t->id.data, bytes, t->sample.id, bytes, bytes, 1));
+	GNN_TRY(gnn_room_take(&t->id, count, sizeof(gnn_vid)));
+	id = t->id.data;
+	GNN_TRY(b->ops->copy(b, id, bytes, from, bytes, bytes, 1));
 	GNN_TRY(b->ops->sync(b));
-	GNN_TRY(p->m->onehop != NULL ? gnn_onehop_rows(p->m->onehop, t->id.data,
-		t->sample.id_count, t->step, &t->rows, x, &t->bottom) :
-		gnn_collect_rows(p->m->collect, t->id.data, t->sample.id_count, &t->rows, x));
+	if (p->m->shelves != NULL) {
+		GNN_TRY(gnn_collect_take(c, &t->rows, count * c->source->dim));
+		*x = t->rows.room.data;
+		GNN_TRY(gnn_collect_features(c, id, count, *x));
+	} else if (p->m->onehop != NULL) {
+		GNN_TRY(gnn_onehop_rows(p->m->onehop, id, count, t->step, &t->rows, x,
+			&t->bottom));
+	} else {
+		GNN_TRY(gnn_collect_rows(c, id, count, &t->rows, x));
+	}
 	t->collect_s += gnn_clock_s_since(start);
 	gnn_trace_end(span, "collect");
 out:
@@ -130,25 +225,28 @@ static int put_rows(struct put *p)
 {
 	const struct gnn_table *table = p->m->table;
 	const struct gnn_train_source *s = table->source;
-	const uint64_t rows = p->t->sample.id_count;
-	const uint64_t bytes = s->parts * rows * s->dim * sizeof(float);
+	const bool mixed = p->m->shelves != NULL;
+	const uint64_t rows = mixed ? p->t->mix.block.src_count : p->t->sample.id_count;
+	const uint64_t bytes = (mixed ? 1 : s->parts) * rows * s->dim * sizeof(float);
+	const gnn_vid *id = mixed ? p->t->mix.id : p->t->sample.id;
 	struct gnn_backend *b = p->m->backend;
 	float *from = p->batch->x;
-	void *x;
-	int rc;
+	void *x = NULL;
+	int rc = GNN_OK;
 
+	if (rows == 0)
+		goto out;
 	if (table->gather == GNN_GATHER_STAGED) {
 		if (p->m->sampler != NULL)
-			GNN_TRY(collect(p, &from));
+			GNN_TRY(collect(p, id, rows, &from));
 		GNN_TRY(upload(p, X, from, bytes, &x));
 	} else {
 		GNN_TRY(take(p, X, bytes, &x));
 		GNN_TRY(b->ops->grad->gather(b, &(struct gnn_gather_args){.table = table->rows,
-			.dtype = s->dtype, .width = s->dim, .id = p->t->sample.id, .rows = rows,
-			.to = x}));
+			.dtype = s->dtype, .width = s->dim, .id = id, .rows = rows, .to = x}));
 	}
-	p->t->x = x;
 out:
+	p->t->x = x;
 	return rc;
 }
 
@@ -179,18 +277,40 @@ static void note(struct put *p)
 	t->sample_s = b->sample_s;
 	t->collect_s = b->collect_s;
 	t->bottom = b->bottom;
+	t->staleness = (struct gnn_staleness){0};
 	t->copied_bytes = 0;
 }
 
 static void lend(struct put *p)
 {
 	p->t->sample = p->batch->sample; /* lent: rooms belong to the batch */
+	p->t->mix = p->batch->mix;
+	if (p->m->shelves != NULL)
+		p->t->sample.mix = &p->t->mix;
 	p->t->x = p->batch->x;
 	p->t->label = p->batch->label;
 	p->t->labels = p->batch->labels;
 }
 
-int gnn_there_put(struct gnn_there *t, const struct gnn_there_maker *m, struct gnn_batch *b)
+/* Sample, labels and rows on a device of its own memory. */
+static int bring(struct put *p)
+{
+	const bool mixed = p->m->shelves != NULL;
+	int rc;
+
+	if (p->m->sampler == NULL || mixed)
+		GNN_TRY(upload_sample(p));
+	if (mixed)
+		GNN_TRY(upload_mix(p));
+	if (p->m->sampler != NULL && (!mixed || p->batch->mix.cold > 0))
+		GNN_TRY(draw(p));
+	GNN_TRY(put_labels(p));
+	GNN_TRY(put_rows(p));
+out:
+	return rc;
+}
+
+int gnn_there_put(struct gnn_there *t, struct gnn_there_maker *m, struct gnn_batch *b)
 {
 	struct put p = {.t = t, .m = m, .batch = b};
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
@@ -201,17 +321,14 @@ int gnn_there_put(struct gnn_there *t, const struct gnn_there_maker *m, struct g
 	note(&p);
 	GNN_TRY(take(&p, DY, cells * sizeof(float), &dy));
 	t->dy = dy;
-	if (m->backend->ops->unified) {
+	if (m->backend->ops->unified)
 		lend(&p);
-	} else {
-		if (m->sampler != NULL)
-			GNN_TRY(draw(&p));
-		else
-			GNN_TRY(upload_sample(&p));
-		GNN_TRY(put_labels(&p));
-		GNN_TRY(put_rows(&p));
+	else
+		GNN_TRY(bring(&p));
+	if (m->shelves != NULL)
+		GNN_TRY(put_shelf(&p));
+	if (!m->backend->ops->unified)
 		GNN_TRY(m->backend->ops->sync(m->backend));
-	}
 	t->transfer_s = gnn_clock_s_since(start) - (t->sample_s - b->sample_s) -
 		(t->collect_s - b->collect_s);
 	gnn_trace_end(span, "transfer");

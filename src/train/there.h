@@ -13,13 +13,14 @@
 #ifndef GNN_TRAIN_THERE_H
 #define GNN_TRAIN_THERE_H
 
-#include "train/batch.h"
+#include "train/shelf.h"
 #include "train/table.h"
 
 enum { GNN_THERE_SEEDS = 4 /* named in messages */ };
 
 struct gnn_there {
 	struct gnn_sample  sample; /* pointers the backend reads */
+	struct gnn_mix     mix;    /* of the sample, if it has one */
 	const float       *x;
 	const int64_t     *label;
 	const uint8_t     *labels;
@@ -29,12 +30,20 @@ struct gnn_there {
 	double             sample_s, collect_s, transfer_s;
 	uint64_t           copied_bytes; /* of this batch */
 	struct gnn_onehop_counts bottom; /* all 0 unless the CPU aggregates */
+	struct gnn_staleness staleness;  /* likewise, of a mix */
 
 	struct gnn_batch  *batch;  /* from here on internal; lent by a unified backend's put */
 	struct gnn_sample  drawn;  /* on the device */
-	struct gnn_room    room[GNN_BLOCKS_MAX * 7 + 4];
+	struct gnn_room    room[GNN_BLOCKS_MAX * 7 + 13];
 	struct gnn_room    id;     /* drawn ids in host memory */
 	struct gnn_collect_room rows;
+};
+
+/* A shelf on the device. */
+struct gnn_there_shelf {
+	bool            there;
+	uint64_t        index;
+	struct gnn_room y, aggregate;
 };
 
 /* What puts are made with. */
@@ -42,15 +51,18 @@ struct gnn_there_maker {
 	struct gnn_backend     *backend; /* whose memory it is */
 	const struct gnn_table *table;
 	const struct gnn_net   *net;
-	struct gnn_sampler     *sampler; /* of the device, or NULL: the batch has its sample */
+	struct gnn_sampler     *sampler; /* of the device, or NULL: the batch has its sample; with
+	                                    shelves of the last hop alone */
 	struct gnn_onehop      *onehop;  /* likewise, where the CPU aggregates too */
 	struct gnn_collect     *collect; /* where the device samples and the CPU gathers */
+	struct gnn_shelves     *shelves; /* that hot rows come from, or NULL */
+	struct gnn_there_shelf  held[2]; /* this and the last, on the device */
 };
 
 GNN_BEGIN_DECLS
 
 /* Returns when the batch is there. */
-int  gnn_there_put (struct gnn_there *t, const struct gnn_there_maker *m, struct gnn_batch *b);
+int  gnn_there_put (struct gnn_there *t, struct gnn_there_maker *m, struct gnn_batch *b);
 void gnn_there_fini(struct gnn_there *t, const struct gnn_there_maker *m);
 
 GNN_END_DECLS

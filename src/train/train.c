@@ -12,6 +12,7 @@
 #include "train/carrier.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
+#include "train/report.h"
 #include "train/state.h"
 
 #include <math.h>
@@ -33,6 +34,7 @@ struct run {
 	struct gnn_progress *progress;
 	struct gnn_table     table;
 	struct gnn_hot      *hot;
+	struct gnn_shelves  *shelves;
 	struct gnn_onehop_opts onehop;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
@@ -61,13 +63,25 @@ out:
 	return rc;
 }
 
+uint64_t gnn_train_stale_steps(const struct gnn_train_opts *o)
+{
+	return o->reuse == GNN_REUSE_EMBEDDINGS ? o->super_batch : 0;
+}
+
 /* Threads that prepare batches: half of them, which the queues keep to what is needed. */
 static uint32_t workers_of(uint32_t threads)
 {
 	return threads < 4 ? 1 : threads > 64 ? 32 : threads / 2;
 }
 
-/* One worker keeps what is reused. */
+/* One worker keeps aggregates that are reused. */
+static uint32_t batch_workers(const struct gnn_train_opts *o)
+{
+	if (!o->pipeline)
+		return 0;
+	return o->reuse == GNN_REUSE_AGGREGATES ? 1 : workers_of(o->threads);
+}
+
 static struct gnn_batches_opts batches_of(const struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
@@ -75,8 +89,8 @@ static struct gnn_batches_opts batches_of(const struct run *r)
 	return (struct gnn_batches_opts){.source = r->source, .net = r->net,
 		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
 		.last_step = r->steps,
-		.workers = !o->pipeline ? 0 : r->hot != NULL ? 1 : workers_of(o->threads),
-		.onehop = o->layerwise ? &r->onehop : NULL,
+		.workers = batch_workers(o),
+		.onehop = o->layerwise && o->reuse != GNN_REUSE_EMBEDDINGS ? &r->onehop : NULL,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
 			.sampling = o->sampling, .dependency = o->dependency,
 			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
@@ -94,7 +108,7 @@ static int open_layerwise(struct run *r)
 		return GNN_OK;
 	r->source->parts = gnn_net_parts(o->shape.arch);
 	batches = batches_of(r);
-	if (o->reuse)
+	if (o->reuse != GNN_REUSE_OFF)
 		GNN_TRY(gnn_hot_choose(&r->hot, &(struct gnn_hot_opts){.policy = o->hot_policy,
 			.ratio = o->hot_ratio, .batches = &batches}));
 	r->onehop = (struct gnn_onehop_opts){.super_batch = o->super_batch};
@@ -135,13 +149,37 @@ out:
 	return rc;
 }
 
+/* Embeddings a super-batch ahead, from where the training is. */
+static int start_shelves(struct run *r)
+{
+	const struct gnn_train_opts *o = r->o;
+	const struct gnn_batches_opts batches = batches_of(r);
+	const uint32_t threads = o->pipeline && o->threads > 1 ? o->threads / 2 : o->threads;
+
+	if (o->reuse != GNN_REUSE_EMBEDDINGS)
+		return GNN_OK;
+	if (o->super_batch >= r->steps)
+		gnn_log(GNN_LOG_WARN, "train", "one super-batch is the whole training of %llu "
+			"steps: nothing is reused", (unsigned long long)r->steps);
+	return gnn_shelves_start(&r->shelves, &(struct gnn_shelves_opts){
+		.plans = {.place = r->hot->place, .id = r->hot->id, .hot_count = r->hot->count,
+			.super_batch = o->super_batch}, .batches = batches, .net = r->net,
+		.step = r->state.step, .last_step = r->steps, .ahead = o->pipeline,
+		.embed = {.source = r->source, .device = o->backend,
+			.shape = *gnn_net_shape_of(r->net), .dropout = o->dropout,
+			.sampler = batches.sampler, .threads = threads,
+			.aggregates = o->hot_backward}},
+		&r->state.history);
+}
+
 static int start_batches(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
 	const struct gnn_batches_opts batches = batches_of(r);
 
 	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
-		.table = &r->table, .pipeline = o->pipeline, .threads = o->threads});
+		.table = &r->table, .shelves = r->shelves, .pipeline = o->pipeline,
+		.threads = o->threads});
 }
 
 static int save(struct run *r)
@@ -156,6 +194,11 @@ static int save(struct run *r)
 	if (!isfinite(squares))
 		GNN_FAIL(GNN_EDATA, "epoch %llu: weights are no longer finite: give a smaller --lr "
 			"or --clip", (unsigned long long)(r->state.step / r->steps_an_epoch + 1));
+	if (r->shelves != NULL) {
+		gnn_mem_free(r->state.history.data);
+		r->state.history.data = NULL;
+		GNN_TRY(gnn_shelves_save(r->shelves, r->state.step, &r->state.history));
+	}
 	GNN_TRY(gnn_state_save(&r->state, &r->key, r->net, r->optim, r->o->backend));
 	r->checkpoint_ns = gnn_clock_ns();
 out:
@@ -205,6 +248,13 @@ out:
 	return rc;
 }
 
+static void add_staleness(struct gnn_staleness *to, const struct gnn_staleness *t)
+{
+	to->most = gnn_max_u64(to->most, t->most);
+	for (uint32_t i = 0; i < GNN_STALE_BINS; i++)
+		to->bin[i] += t->bin[i];
+}
+
 static int learn(struct run *r, const struct gnn_there *t)
 {
 	struct gnn_epoch_report *e = &r->state.current;
@@ -216,11 +266,14 @@ static int learn(struct run *r, const struct gnn_there *t)
 	e->aggregated += t->bottom.computed;
 	e->reused += t->bottom.reused;
 	e->max_sample_age = gnn_max_u64(e->max_sample_age, t->bottom.age);
+	add_staleness(&e->staleness, &t->staleness);
 	e->sample_s += t->sample_s;
 	e->collect_s += t->collect_s;
 	e->transfer_s += t->transfer_s;
 	e->h2d_bytes += t->copied_bytes;
 	r->state.step = t->step + 1;
+	if (r->shelves != NULL)
+		GNN_TRY(gnn_shelves_publish(r->shelves, r->state.step));
 out:
 	return rc;
 }
@@ -256,6 +309,8 @@ static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
 	gnn_json_u64(line, "aggregated_vertices", e->aggregated);
 	gnn_json_u64(line, "reused_vertices", e->reused);
 	gnn_json_u64(line, "max_sample_age", e->max_sample_age);
+	gnn_json_real(line, "gpu_idle_s", e->idle_s);
+	gnn_report_staleness(line, e, gnn_train_stale_steps(r->o));
 	gnn_metrics_end(line);
 }
 
@@ -371,17 +426,32 @@ static void begin_progress(struct run *r, uint64_t step)
 		r->steps_an_epoch - step % r->steps_an_epoch);
 }
 
+/* The next batch; the thread that makes embeddings may be why there is none. */
+static int next_batch(struct run *r, struct gnn_there **t)
+{
+	const uint64_t start = gnn_clock_ns();
+	int rc = gnn_carrier_next(r->carrier, t), why;
+
+	r->state.current.idle_s += gnn_clock_s_since(start);
+	if (rc != GNN_ESTOP || r->shelves == NULL)
+		return rc;
+	gnn_shelves_cancel(r->shelves);
+	why = gnn_shelves_join(r->shelves);
+	return why < 0 ? why : rc;
+}
+
 static int run_steps(struct run *r)
 {
 	struct gnn_there *t = NULL;
 	int rc;
 
+	GNN_TRY(start_shelves(r));
 	GNN_TRY(start_batches(r));
 	r->epoch_start_ns = gnn_clock_ns();
 	GNN_TRY(end_epoch_if_due(r)); /* stopped while it was evaluated */
 	while (!r->state.finished) {
 		begin_progress(r, r->state.step);
-		GNN_TRY(gnn_carrier_next(r->carrier, &t));
+		GNN_TRY(next_batch(r, &t));
 		GNN_ASSERT(rc == GNN_OK);
 		rc = learn(r, t);
 		gnn_carrier_put(r->carrier, t);
@@ -399,6 +469,8 @@ out:
 	r->progress = NULL;
 	gnn_carrier_stop(r->carrier);
 	r->carrier = NULL;
+	gnn_shelves_destroy(r->shelves);
+	r->shelves = NULL;
 	return rc;
 }
 

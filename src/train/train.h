@@ -17,6 +17,8 @@
 GNN_BEGIN_DECLS
 
 int  gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *report);
+/* Steps of a super-batch that reuses embeddings; 0: nothing stale is used. */
+uint64_t gnn_train_stale_steps(const struct gnn_train_opts *o);
 void gnn_train_report_fini(struct gnn_train_report *r);
 
 GNN_END_DECLS

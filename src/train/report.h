@@ -1,0 +1,29 @@
+/*
+ * train/report.h - how old the rows were that an epoch trained on, for --json and the metrics.
+ *
+ * Flow     epoch report -> [report] -> json
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   one caller
+ * Fails    never
+ *
+ *   max_staleness      updates between the weights that made the oldest row used, and its use
+ *   max_weight_change  largest absolute change of a weight by one update
+ *   epsilon            2 n max_weight_change: what a weight of a reused row can be off by
+ *   staleness          rows used of embeddings' staleness 0, 1, 2-3, 4-7 ...; up to the last that
+ *                      is not 0
+ */
+#ifndef GNN_TRAIN_REPORT_H
+#define GNN_TRAIN_REPORT_H
+
+#include "base/json.h"
+#include "train/opts.h"
+
+GNN_BEGIN_DECLS
+
+/* Super-batches of n steps; 0: nothing stale is used. */
+void gnn_report_staleness(struct gnn_json *j, const struct gnn_epoch_report *e, uint64_t n);
+
+GNN_END_DECLS
+
+#endif

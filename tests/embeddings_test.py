@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""gnnrun train --reuse embeddings: hot vertices' rows made a super-batch ahead, never too old.
+
+usage: embeddings_test.py GNNRUN
+"""
+import json
+import os
+import shutil
+import signal
+import sys
+import unittest
+
+import program
+from program import SHARED, TrainCase, read, run, run_fails, start
+
+program.numpy_or_skip()
+
+CORA = os.path.join(SHARED, 'data', 'cora')
+SMALL = ('--hidden', 16, '--batch-size', 100, '--epochs', 3, '--log', 'warn')
+LAYER = ('--orchestration', 'layer')
+EMBED = (*LAYER, '--reuse', 'embeddings')
+WAYS = (('gcn', 'none'), ('gcn', 'aggregate'), ('sage', 'none'), ('sage', 'aggregate'),
+        ('gin', 'none'), ('gat', 'none'))
+
+
+def total(report, key):
+    return sum(e[key] for e in report['epochs'])
+
+
+def stale(report):
+    return max(e['max_staleness'] for e in report['epochs'])
+
+
+class Embeddings(TrainCase):
+    def train(self, *args, store=None):
+        """The report of a training and its last model."""
+        out = self.path('m.safetensors')
+        shutil.rmtree(out + '.ckpt', ignore_errors=True)
+        report = json.loads(run('train', store or self.store, '--out', out, '--json', *SMALL,
+                                *args))
+        return report, read(self.path('m.last.safetensors'))
+
+    def test_without_hot_vertices_it_is_the_ordinary_training(self):
+        for arch, backward in WAYS:
+            for layers, fanout in ((2, '4,6'), (3, '3,all,4')):
+                with self.subTest(arch=arch, layers=layers):
+                    args = ('--arch', arch, '--layers', layers, '--fanout', fanout)
+                    a, step = self.train(*args)
+                    for extra in (('--hot-ratio', 0), ('--super-batch', 1000)):
+                        b, model = self.train(*args, *EMBED, '--hot-backward', backward, *extra)
+                        self.assertEqual(stale(b), 0)
+                        if arch == 'gcn':  # no bit differs but for the order of an output
+                            self.assertEqual(len(step), len(model))
+                        for x, y in zip(a['epochs'], b['epochs']):
+                            self.assertAlmostEqual(x['loss'], y['loss'], delta=2e-4 * x['loss'])
+
+    def test_each_switch_moves_its_figure(self):
+        args = ('--fanout', '4,6')
+        layer, _ = self.train(*args, *LAYER)
+        rows = total(layer, 'aggregated_vertices')
+        seen = {}
+        auto, model = self.train(*args, *EMBED, '--super-batch', 3)
+        self.assertEqual(model, self.train(*args, *EMBED, '--super-batch', 3, '--hot-backward',
+                                           'aggregate')[1])
+        self.assertEqual(stale(auto), 5)
+        for n, ratio, policy, backward in (
+                (1, .3, 'presample', 'none'), (3, .3, 'presample', 'none'),
+                (6, .3, 'presample', 'none'), (3, 1, 'presample', 'none'),
+                (3, 0, 'presample', 'none'), (3, .3, 'degree', 'none'),
+                (3, .3, 'presample', 'aggregate')):
+            report, model = self.train(*args, *EMBED, '--super-batch', n, '--hot-ratio', ratio,
+                                       '--hot-policy', policy, '--hot-backward', backward)
+            seen[n, ratio, policy, backward] = (report, model)
+            self.assertEqual(stale(report), 2 * n - 1 if ratio > 0 else 0)
+            self.assertEqual(sum(map(sum, (e['staleness'] for e in report['epochs']))), rows)
+            self.assertEqual(sum(sum(e['staleness'][1:]) for e in report['epochs']),
+                             total(report, 'reused_vertices'))
+            for e in report['epochs']:
+                self.assertAlmostEqual(e['epsilon'], 2 * n * e['max_weight_change'], places=9)
+                self.assertEqual(e['max_sample_age'], 0)
+            self.assertEqual(total(report, 'cpu_embed_s') > 0, ratio > 0)
+        self.assertEqual(len({model for _, model in seen.values()}), len(seen))
+        made = {key: total(r, 'aggregated_vertices') for key, (r, _) in seen.items()}
+        used = {key: total(r, 'reused_vertices') for key, (r, _) in seen.items()}
+        few, many = (3, .3, 'presample', 'none'), (3, 1, 'presample', 'none')
+        self.assertEqual(made[1, .3, 'presample', 'none'], used[1, .3, 'presample', 'none'])
+        self.assertLess(made[few] / used[few], 1)
+        self.assertLess(made[6, .3, 'presample', 'none'], made[few])
+        self.assertLess(used[few], used[many])
+        self.assertEqual(made[3, 0, 'presample', 'none'], 0)
+        self.assertEqual(made[few], made[3, .3, 'presample', 'aggregate'])
+
+    def test_the_metrics_have_the_staleness_too(self):
+        name = self.path('m.jsonl')
+        report, _ = self.train('--fanout', 4, *EMBED, '--metrics', name)
+        with open(name) as f:
+            lines = [x for x in map(json.loads, f) if x['event'] == 'epoch']
+        for x, y in zip(lines, report['epochs']):
+            for key in ('staleness', 'max_staleness', 'max_weight_change', 'epsilon'):
+                self.assertEqual(x[key], y[key])
+
+    def test_bits_are_those_of_any_threads_and_pipeline(self):
+        for arch, backward in WAYS:
+            with self.subTest(arch=arch, backward=backward):
+                args = ('--arch', arch, '--fanout', 4, *EMBED, '--hot-backward', backward)
+                _, one = self.train(*args, '--threads', 1, '--pipeline', 'off')
+                for threads, pipeline in ((5, 'on'), (8, 'on'), (3, 'off')):
+                    _, other = self.train(*args, '--threads', threads, '--pipeline', pipeline)
+                    self.assertEqual(one, other)
+
+    def test_killed_within_a_super_batch_it_goes_on_with_equal_bits(self):
+        """Six steps an epoch; checkpoints behind steps 6, 12 and where a signal comes."""
+        for arch, backward, n in (('gcn', 'none', 5), ('sage', 'aggregate', 4), ('gin', 'none', 1),
+                                  ('gat', 'none', 7)):
+            args = ('--arch', arch, '--fanout', 4, *EMBED, '--super-batch', n, '--hot-backward',
+                    backward, '--epochs', 4)
+            _, whole = self.train(*args)
+            out = ('train', self.store, '--out', self.path('k.safetensors'), *SMALL, *args)
+            for fault in ('crash:step@4', 'crash:step@8', 'crash:checkpoint@2'):
+                for pipeline in ('on', 'off'):
+                    with self.subTest(arch=arch, n=n, fault=fault, pipeline=pipeline):
+                        shutil.rmtree(self.path('k.safetensors.ckpt'), ignore_errors=True)
+                        p = start(*out, '--faults', fault)
+                        self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+                        run(*out, '--resume', '--pipeline', pipeline)
+                        self.assertEqual(read(self.path('k.last.safetensors')), whole)
+
+    def test_more_epochs_later_are_as_good_as_at_once(self):
+        args = ('--fanout', 4, *EMBED, '--super-batch', 4)
+        _, whole = self.train(*args, '--epochs', 4)
+        out = ('train', self.store, '--out', self.path('e.safetensors'), *SMALL, *args)
+        for epochs in (1, 3, 4):
+            run(*out, '--epochs', epochs, '--resume')
+        self.assertEqual(read(self.path('e.last.safetensors')), whole)
+        for text, change in (('super-batch=4', ('--super-batch', 6)),
+                             ('hot-backward=auto', ('--hot-backward', 'none')),
+                             ('reuse=embeddings', ('--reuse', 'aggregates'))):
+            run_fails(self, 78, text, *out, '--epochs', 4, '--resume', *change)
+
+    def test_a_row_that_is_too_old_is_caught(self):
+        """A version of the weights that is not published leaves one that is 2 n older."""
+        out = ('--out', self.path('f.safetensors'))
+        for pipeline in ('on', 'off'):
+            for fault in ('reuse:stale@10', 'reuse:stale@12-14'):
+                p = start('train', self.store, *out, *SMALL, '--fanout', 4, *EMBED,
+                          '--pipeline', pipeline, '--faults', fault)
+                self.assertNotEqual(p.returncode, 0)
+                self.assertIn('staleness <= bound', p.stderr)
+                self.assertFalse(os.path.exists(self.path('f.safetensors')))
+
+    def test_features_past_the_memory_train_the_same_model(self):
+        store = self.path('wide.h5')
+        run('generate', 'sbm', store, '--vertices', 12000, '--edge-factor', 4, '--feat-dim', 1000,
+            '--dtype', 'f16', '--train-count', 300)
+        for arch in ('sage', 'gat'):
+            args = ('--fanout', 2, '--batch-size', 50, *EMBED, '--hot-ratio', .01, '--arch', arch)
+            _, inside = self.train(*args, store=store)
+            _, outside = self.train(*args, '--host-memory', '36M', store=store)
+            self.assertEqual(inside, outside)
+
+    def test_an_error_of_the_thread_ends_the_run_with_its_reason(self):
+        out = ('--out', self.path('r.safetensors'))
+        for k in range(8, 60, 4):
+            p = start('train', self.store, *out, *SMALL, '--fanout', 4, *EMBED, '--faults',
+                      f'alloc:fail@{k}00')
+            self.assertIn(p.returncode, (0, 71), p.stderr)
+            if p.returncode != 0:
+                self.assertIn('memory', p.stderr)
+
+    def test_refusals(self):
+        out = ('--out', self.path('r.safetensors'))
+        for text, args in (
+                ('--reuse is of', ('--reuse', 'embeddings')),
+                ('--hot-backward is of', (*LAYER, '--hot-backward', 'none')),
+                ('--hot-backward is of', (*LAYER, '--reuse', 'aggregates', '--hot-backward',
+                                          'aggregate')),
+                ('of gcn and sage', (*EMBED, '--arch', 'gin', '--hot-backward', 'aggregate')),
+                ('of gcn and sage', (*EMBED, '--arch', 'gat', '--hot-backward', 'aggregate')),
+                ('--layers 2', (*EMBED, '--layers', 1)),
+                ('leaves nothing', (*EMBED, '--bottom', 'precomputed')),
+                ('--reuse embeddings', (*LAYER, '--arch', 'gat'))):
+            with self.subTest(args=args):
+                run_fails(self, 78, text, 'train', self.store, *out, *args)
+        run_fails(self, 64, '--super-batch', 'train', self.store, *out, *EMBED, '--super-batch', 0)
+
+    def test_a_super_batch_that_is_the_whole_training_is_said(self):
+        p = start('train', self.store, '--out', self.path('w.safetensors'), *SMALL, *EMBED,
+                  '--super-batch', 4294967296)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn('nothing is reused', p.stderr)
+
+    @unittest.skipUnless(os.path.isdir(CORA), 'the cora data are not here')
+    def test_cora_is_as_accurate(self):
+        store = self.path('cora.h5')
+        run('import', CORA, store, '--normalize', 'row')
+        for backward, least in (('none', .5), ('aggregate', .78)):
+            report, _ = self.train('--arch', 'gcn', '--weight-decay', '5e-4,0', '--fanout', 10,
+                                   '--batch-size', 32, '--epochs', 40, '--eval-every', 2, *EMBED,
+                                   '--hot-backward', backward, store=store)
+            self.assertGreater(report['test'], least)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
