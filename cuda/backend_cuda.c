@@ -7,7 +7,10 @@
 
 static struct gnn_cuda *cuda_of(struct gnn_backend *b)
 {
-	return (struct gnn_cuda *)b;
+	struct gnn_cuda *c = (struct gnn_cuda *)b;
+
+	gnn_cuda_here(&c->device);
+	return c;
 }
 
 static void free_group(struct gnn_cuda *c)
@@ -27,8 +30,6 @@ static void destroy(struct gnn_backend *b)
 {
 	struct gnn_cuda *c = cuda_of(b);
 
-	if (c == NULL)
-		return;
 	cudaDeviceSynchronize();
 	free_group(c);
 	gnn_cuda_grad_fini(c);
@@ -38,9 +39,13 @@ static void destroy(struct gnn_backend *b)
 	gnn_mem_free(c);
 }
 
+/* The device whose context pins: any thread reads from disk. */
+static int pinning_device;
+
 static bool register_host(void *block, uint64_t bytes)
 {
-	if (cudaHostRegister(block, bytes, cudaHostRegisterDefault) == cudaSuccess)
+	if (cudaSetDevice(pinning_device) == cudaSuccess &&
+		cudaHostRegister(block, bytes, cudaHostRegisterDefault) == cudaSuccess)
 		return true;
 	cudaGetLastError(); /* slower copies, the same bytes */
 	return false;
@@ -63,9 +68,12 @@ static int create(struct gnn_backend **out, const struct gnn_backend_opts *o)
 	GNN_NEW(c, GNN_MEM_MISC);
 	c->base.ops = &gnn_backend_cuda;
 	GNN_TRY(gnn_cuda_device_init(&c->device, o->beside == NULL ? NULL
-		: cuda_of(o->beside)->device.held));
-	if (o->beside == NULL)
+		: &cuda_of(o->beside)->device, o->device));
+	if (o->beside == NULL) {
 		c->device.own_held.limit = o->memory_bytes;
+		c->device.own_held.sharers = (uint32_t)gnn_max_u64(o->sharers, 1);
+		pinning_device = c->device.ordinal;
+	}
 	gnn_cuda_rows_init(&c->rows, &c->device);
 	gnn_mem_pin_io(&pinner);
 	*out = &c->base;
@@ -176,11 +184,30 @@ out:
 
 static int sync_all(struct gnn_backend *b)
 {
-	int rc = GNN_OK;
+	return gnn_cuda_settle(&cuda_of(b)->device);
+}
 
-	GNN_TRY_CUDA(cudaStreamSynchronize(cuda_of(b)->device.compute));
-out:
-	return rc;
+static int fork_work(struct gnn_backend *b, void **stream)
+{
+	return gnn_cuda_fork(&cuda_of(b)->device, stream);
+}
+
+static int join_work(struct gnn_backend *b)
+{
+	return gnn_cuda_join(&cuda_of(b)->device);
+}
+
+static void watch(struct gnn_backend *b, int (*check)(void *arg), void *arg)
+{
+	struct gnn_cuda_device *d = &cuda_of(b)->device;
+
+	d->check = check;
+	d->check_arg = arg;
+}
+
+static void identify(const struct gnn_backend *b, struct gnn_device_id *id)
+{
+	gnn_cuda_identify(&((const struct gnn_cuda *)b)->device, id);
 }
 
 static int check_dense(struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out)
@@ -301,6 +328,10 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.merge = merge,
 	.check_dense = check_dense,
 	.sync = sync_all,
+	.fork = fork_work,
+	.join = join_work,
+	.watch = watch,
+	.identify = identify,
 	.prepare = prepare,
 	.group = group,
 	.peak_bytes = peak_bytes,

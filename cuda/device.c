@@ -5,9 +5,16 @@
 #include "base/mem.h"
 #include "base/usage.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 enum {
 	BLAS_WORK_BYTES = 32 << 20, /* what cuBLAS recommends for this architecture */
 	RESERVE_SHARE = 32,         /* of the device: for the driver and for others */
+	SPINS = 16,                 /* questions before the first sleep */
+	NAP_US = 20,
 };
 
 struct gnn_cuda_block {
@@ -106,7 +113,7 @@ uint64_t gnn_cuda_room(const struct gnn_cuda_device *d)
 		cudaGetLastError();
 	room = free_bytes - gnn_min_u64(free_bytes, total_bytes / RESERVE_SHARE);
 	if (d->held->limit == 0)
-		return room;
+		return room / d->held->sharers;
 	return gnn_min_u64(room, d->held->limit - gnn_min_u64(d->held->limit, d->held->bytes));
 }
 
@@ -159,26 +166,116 @@ out:
 	return rc;
 }
 
+/*
+ * The host sleeps between questions that found nothing, for it shares its cores with the work. A
+ * check that fails has ended what other ranks were waited for: the rest comes to its end by itself.
+ */
+static int ask_until(struct gnn_cuda_device *d, cudaEvent_t event)
+{
+	cudaError_t error;
+	int rc = GNN_OK;
+
+	for (uint32_t asked = 0; (error = cudaEventQuery(event)) == cudaErrorNotReady; asked++) {
+		rc = d->check(d->check_arg);
+		if (rc < 0) {
+			cudaEventSynchronize(event);
+			goto out;
+		}
+		if (asked > SPINS)
+			usleep(NAP_US);
+	}
+	GNN_TRY_CUDA(error);
+out:
+	return rc;
+}
+
 int gnn_cuda_wait(struct gnn_cuda_device *d, uint64_t ticket)
 {
 	int rc = GNN_OK;
 
 	/* An older event may have been recorded anew, later in the same order: that is past it. */
 	GNN_ASSERT(ticket < d->ticket_count);
-	GNN_TRY_CUDA(cudaEventSynchronize(d->ticket[ticket % GNN_CUDA_TICKETS]));
+	if (d->check == NULL)
+		GNN_TRY_CUDA(cudaEventSynchronize(d->ticket[ticket % GNN_CUDA_TICKETS]));
+	else
+		GNN_TRY(ask_until(d, d->ticket[ticket % GNN_CUDA_TICKETS]));
+out:
+	return rc;
+}
+
+int gnn_cuda_settle(struct gnn_cuda_device *d)
+{
+	uint64_t ticket;
+	int rc = GNN_OK;
+
+	if (d->check == NULL) {
+		GNN_TRY_CUDA(cudaStreamSynchronize(d->compute));
+		goto out;
+	}
+	GNN_TRY(gnn_cuda_mark(d, &ticket));
+	GNN_TRY(gnn_cuda_wait(d, ticket));
+out:
+	return rc;
+}
+
+/* --- work of others --- */
+
+static int make_side(struct gnn_cuda_device *d)
+{
+	int rc = GNN_OK;
+
+	if (d->joined != NULL)
+		return GNN_OK;
+	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
+	GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming));
+	GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming));
+out:
+	return rc;
+}
+
+int gnn_cuda_fork(struct gnn_cuda_device *d, void **stream)
+{
+	int rc;
+
+	*stream = NULL;
+	GNN_TRY(make_side(d));
+	GNN_TRY_CUDA(cudaEventRecord(d->forked, d->compute));
+	GNN_TRY_CUDA(cudaStreamWaitEvent(d->side, d->forked, 0));
+	*stream = d->side;
+out:
+	return rc;
+}
+
+int gnn_cuda_join(struct gnn_cuda_device *d)
+{
+	int rc = GNN_OK;
+
+	GNN_TRY_CUDA(cudaEventRecord(d->joined, d->side));
+	GNN_TRY_CUDA(cudaStreamWaitEvent(d->compute, d->joined, 0));
 out:
 	return rc;
 }
 
 /* --- device --- */
 
-static int find_device(void)
+/* The one that calls of the thread go to, known so that asking costs nothing. */
+static __thread int here;
+
+void gnn_cuda_here(const struct gnn_cuda_device *d)
+{
+	if (here != d->ordinal && cudaSetDevice(d->ordinal) == cudaSuccess)
+		here = d->ordinal;
+}
+
+static int find_device(struct gnn_cuda_device *d, uint32_t index)
 {
 	int count = 0, driver = 0, runtime = 0;
 	cudaError_t error = cudaGetDeviceCount(&count);
 
-	if (error == cudaSuccess && count > 0)
+	if (error == cudaSuccess && count > 0) {
+		d->ordinal = (int)(index % (uint32_t)count);
 		return GNN_OK;
+	}
 	cudaGetLastError();
 	cudaDriverGetVersion(&driver);
 	cudaRuntimeGetVersion(&runtime);
@@ -217,16 +314,52 @@ out:
 	return rc;
 }
 
-int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_held *held)
+/* The node of the host's memory that a device is near to, as the kernel says; -1: it does not. */
+static int32_t numa_of(const char *bus)
+{
+	char path[96], lower[32] = {0};
+	int node = -1;
+	FILE *f;
+
+	for (size_t i = 0; i + 1 < sizeof(lower) && bus[i] != '\0'; i++)
+		lower[i] = (char)tolower((unsigned char)bus[i]);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", lower);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -1;
+	if (fscanf(f, "%d", &node) != 1)
+		node = -1;
+	fclose(f);
+	return node;
+}
+
+void gnn_cuda_identify(const struct gnn_cuda_device *d, struct gnn_device_id *id)
+{
+	struct cudaDeviceProp p;
+
+	*id = (struct gnn_device_id){.numa = -1};
+	if (cudaGetDeviceProperties(&p, d->ordinal) != cudaSuccess ||
+		cudaDeviceGetPCIBusId(id->bus, sizeof(id->bus), d->ordinal) != cudaSuccess) {
+		cudaGetLastError();
+		return;
+	}
+	snprintf(id->name, sizeof(id->name), "%.*s", (int)sizeof(id->name) - 1, p.name);
+	memcpy(id->uuid, p.uuid.bytes, sizeof(id->uuid));
+	id->numa = numa_of(id->bus);
+}
+
+int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_device *beside,
+	uint32_t index)
 {
 	char bus_id[32];
 	int rc;
 
-	*d = (struct gnn_cuda_device){0};
-	d->held = held != NULL ? held : &d->own_held;
-	GNN_TRY(find_device());
-	GNN_TRY_CUDA(cudaSetDevice(0));
-	if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), 0) == cudaSuccess)
+	*d = (struct gnn_cuda_device){.own_held.sharers = 1};
+	d->held = beside != NULL ? beside->held : &d->own_held;
+	GNN_TRY(find_device(d, beside != NULL ? (uint32_t)beside->ordinal : index));
+	GNN_TRY_CUDA(cudaSetDevice(d->ordinal));
+	here = d->ordinal;
+	if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), d->ordinal) == cudaSuccess)
 		gnn_usage_gpu(bus_id);
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
@@ -262,5 +395,11 @@ void gnn_cuda_device_fini(struct gnn_cuda_device *d)
 		cudaStreamDestroy(d->compute);
 	if (d->copy != NULL)
 		cudaStreamDestroy(d->copy);
+	if (d->side != NULL)
+		cudaStreamDestroy(d->side);
+	if (d->forked != NULL)
+		cudaEventDestroy(d->forked);
+	if (d->joined != NULL)
+		cudaEventDestroy(d->joined);
 	*d = (struct gnn_cuda_device){0};
 }

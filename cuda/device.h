@@ -32,11 +32,17 @@ struct gnn_cuda_stage {
 /* Device memory of all that share one limit, counted atomically: their threads differ. */
 struct gnn_cuda_held {
 	uint64_t bytes, peak;
-	uint64_t limit; /* 0: what is free */
+	uint64_t limit;   /* 0: what is free */
+	uint32_t sharers; /* programs that share what is free, at least 1 */
 };
 
 struct gnn_cuda_device {
+	int                    ordinal;
 	cudaStream_t           compute, copy;
+	cudaStream_t           side; /* what ranks send each other; made when first wanted */
+	cudaEvent_t            forked, joined;
+	int                  (*check)(void *arg); /* asked while the host waits, or NULL */
+	void                  *check_arg;
 	struct gnn_cuda_blas   blas;
 	cublasHandle_t         blas_handle;
 	void                  *blas_work;
@@ -65,10 +71,13 @@ struct gnn_cuda_device {
 				(device)->blas.status_string(status_));   \
 	} while (0)
 
+/* Calls of this thread go to the device from here on. */
+void gnn_cuda_here(const struct gnn_cuda_device *d);
 int  gnn_cuda_failed(cudaError_t error, const char *what); /* also clears what is not sticky */
 
-/* `held`: whose memory counts with this one's, or NULL. */
-int  gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_held *held);
+/* The one of `beside`, whose memory counts with this one's; or NULL, and the `index`th. */
+int  gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_device *beside,
+	uint32_t index);
 void gnn_cuda_device_fini(struct gnn_cuda_device *d); /* waits for all that was issued */
 
 int  gnn_cuda_alloc(struct gnn_cuda_device *d, void **out, uint64_t bytes);
@@ -80,5 +89,9 @@ int  gnn_cuda_stage  (struct gnn_cuda_device *d, enum gnn_stage_kind kind, const
 	uint64_t bytes, const void **out);
 int  gnn_cuda_mark   (struct gnn_cuda_device *d, uint64_t *ticket);
 int  gnn_cuda_wait   (struct gnn_cuda_device *d, uint64_t ticket);
+int  gnn_cuda_settle (struct gnn_cuda_device *d); /* waits for all that was issued to compute */
+int  gnn_cuda_fork   (struct gnn_cuda_device *d, void **stream);
+int  gnn_cuda_join   (struct gnn_cuda_device *d);
+void gnn_cuda_identify(const struct gnn_cuda_device *d, struct gnn_device_id *id);
 
 #endif

@@ -7,7 +7,10 @@
 
 static struct gnn_cuda *cuda_of(struct gnn_backend *b)
 {
-	return (struct gnn_cuda *)b;
+	struct gnn_cuda *c = (struct gnn_cuda *)b;
+
+	gnn_cuda_here(&c->device);
+	return c;
 }
 
 void gnn_cuda_grad_fini(struct gnn_cuda *c)
@@ -60,7 +63,7 @@ static int read_answer(struct gnn_cuda *c)
 
 	GNN_TRY_CUDA(cudaMemcpyAsync(c->grad.answer, c->grad.there, sizeof(*c->grad.answer),
 		cudaMemcpyDeviceToHost, c->device.compute));
-	GNN_TRY_CUDA(cudaStreamSynchronize(c->device.compute));
+	GNN_TRY(gnn_cuda_settle(&c->device));
 out:
 	return rc;
 }

@@ -5,8 +5,9 @@
  * source order, own rows in front of their lists, and sorted by CUB's radix sort over the
  * destination's bits alone, which is stable. Destinations count from the first of the range;
  * entries that are dropped (loops, other destinations, what is in no sample) get the range's
- * count, past all others. Weights move with their entries. Group starts are selected where the
- * destination changes. Deterministic: every place is computed, nothing is claimed by atomics.
+ * count, past all others. Weights move with their entries. The row of an entry may be another than
+ * the place of its list (sources): the sort does not look at it. Group starts are selected where
+ * the destination changes. Deterministic: every place is computed, nothing is claimed by atomics.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda.h"
@@ -36,6 +37,12 @@ static __device__ __forceinline__ uint64_t neighbor_at(const gnn_edge_list &l, u
 {
 	return l.dtype == GNN_U32 ? ((const uint32_t *)l.neighbors)[i]
 		: ((const uint64_t *)l.neighbors)[i];
+}
+
+/* The row at hand whose list is the `row`th. */
+static __device__ __forceinline__ uint64_t source_of(const gnn_edge_list &l, uint64_t row)
+{
+	return l.source != nullptr ? l.source[row] : row;
 }
 
 /* The first neighbour of [low, high) that is v, which stands at `high`. */
@@ -79,9 +86,9 @@ static __global__ void edges_kernel(gnn_edge_list l, uint64_t *key, float *weigh
 		if (v >= vertices)
 			*broken = 1;
 		if (v - l.to.first >= l.to.count || (l.drop_loops && v == l.first_vertex + row) ||
-			(l.sample.fanout != 0 && !is_sampled(l, row, i, v)))
+			(l.sample.fanout != 0 && !l.drawn && !is_sampled(l, row, i, v)))
 			v = l.to.first + l.to.count;
-		key[i + owns] = ((v - l.to.first) << row_bits) | row;
+		key[i + owns] = ((v - l.to.first) << row_bits) | source_of(l, row);
 		if (l.weighted)
 			weight[i + owns] = l.weights[i];
 	}
@@ -91,14 +98,16 @@ static __global__ void owns_kernel(gnn_edge_list l, uint64_t *key, float *weight
 	uint32_t row_bits)
 {
 	for (uint64_t i = gnn_grid_first(); i < l.row_end - l.row_begin; i += gnn_grid_stride()) {
-		const uint64_t row = l.row_begin + i, begin = l.offsets[row];
+		const uint64_t begin = l.offsets[l.row_begin + i];
 		const uint64_t edges = begin > l.edge_begin ? begin - l.edge_begin : 0;
+		const uint64_t row = source_of(l, l.row_begin + i);
+		const bool here = l.source == nullptr || row < l.own_rows;
 		uint64_t v = l.first_vertex + row - l.to.first;
 
 		if (l.weighted)
-			weight[edges + i] = l.own_weights == nullptr ? 1.0f
+			weight[edges + i] = l.own_weights == nullptr || !here ? 1.0f
 				: l.own_weights[l.first_vertex + row];
-		if (v >= l.to.count)
+		if (v >= l.to.count || !here)
 			v = l.to.count;
 		key[edges + i] = (v << row_bits) | (UINT64_C(1) << (row_bits - 1)) | row;
 	}

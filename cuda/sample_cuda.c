@@ -4,7 +4,10 @@
 
 static struct gnn_cuda *cuda_of(struct gnn_backend *b)
 {
-	return (struct gnn_cuda *)b;
+	struct gnn_cuda *c = (struct gnn_cuda *)b;
+
+	gnn_cuda_here(&c->device);
+	return c;
 }
 
 static void free_items(struct gnn_cuda *c)
@@ -55,7 +58,7 @@ static int read_answer(struct gnn_cuda *c, uint64_t *to)
 {
 	int rc = GNN_OK;
 
-	GNN_TRY_CUDA(cudaStreamSynchronize(c->device.compute));
+	GNN_TRY(gnn_cuda_settle(&c->device));
 	*to = *(volatile uint64_t *)c->sample.answer;
 out:
 	return rc;

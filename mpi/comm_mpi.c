@@ -492,6 +492,7 @@ int gnn_comm_mpi_start(struct gnn_comm **out, const struct gnn_comm_opts *o)
 	GNN_NEW(m, GNN_MEM_MISC);
 	m->base.ops = &mpi_ops;
 	m->opts = *o;
+	m->base.peer_timeout_s = o->peer_timeout_s;
 	m->fresh_end = &m->fresh;
 	m->phase = "start";
 	pthread_mutex_init(&m->lock, NULL);

@@ -51,6 +51,7 @@ struct gnn_comm_ops {
 struct gnn_comm {
 	const struct gnn_comm_ops *ops;
 	uint32_t                   rank, size;
+	uint32_t                   peer_timeout_s;
 	struct gnn_comm_rank      *ranks; /* (size) */
 	void                     **kept;
 	uint32_t                   kept_count;

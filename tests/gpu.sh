@@ -4,8 +4,9 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin cases bits train sanitize profile pinned time disk; default: all but disk, which
-# writes 17 GB under DISK (default: the current folder); pinned writes 1.1 GB there.
+# Steps: build twin cases bits train sanitize profile pinned time ranks disk; default: all but the
+# last two. disk writes 17 GB under DISK (default: the current folder); pinned writes 1.1 GB there.
+# ranks wants two GPUs, and 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -180,6 +181,98 @@ print('not pinned:' if '$o' == 'pin:fail%1' else 'pinned:',
 		done
 	done
 	rm -rf "$dir"
+}
+
+ranks_run() { # ranks, then words of infer: into e.h5 of $dir
+	local ranks=$1
+	shift
+	timeout 120 "${launch[@]}" -np "$ranks" $build/gnnrun infer $dir/g.h5 \
+		--model $dir/m.safetensors --out $dir/e.h5 --backend cuda "$@" \
+		>"$out/ranks.log" 2>&1 || { echo "FAILED: $ranks ranks $*"; failed=1
+		grep -vE '^ |^$|^-' "$out/ranks.log" | tail -8; }
+	$build/gnnrun export $dir/e.h5 "$dir/e$ranks.npy" >>"$out/ranks.log" 2>&1
+}
+
+ranks_bits() { # the same bits over chunks, plans and ways; near those of one rank
+	local arch dims=100,64,40 first sum
+	$build/gnnrun generate rmat $dir/g.h5 --scale 17 --edge-factor 16 --feat-dim 100 \
+		>"$out/generate.log"
+	for arch in gcn gat sage gin; do
+		$build/gnnrun model --seeded $arch --dims $dims --out $dir/m.safetensors \
+			>"$out/model.log"
+		# shellcheck disable=SC2086
+		for f in "" "--fanout 5"; do
+			ranks_run 1 $f
+			first=
+			for o in "" "--chunk-bytes 1" "--io map" "--plan partitioned --shards 3"; do
+				[ -z "$f" ] || [ "$o" != "--io map" ] || continue
+				ranks_run 2 "${over[@]}" $f $o
+				sum=$(sha256sum <$dir/e2.npy)
+				[ -n "$first" ] || first=$sum
+				[ "$sum" = "$first" ] || {
+					echo "FAILED: $arch, other bits with '$f $o'"
+					failed=1
+				}
+			done
+			"$python" -c "
+import numpy, sys
+a, b = numpy.load('$dir/e1.npy'), numpy.load('$dir/e2.npy')
+far = float(numpy.abs(a - b).max() / numpy.abs(a).max())
+print('$arch $f: two ranks are', far, 'from one')
+sys.exit(far > 2e-5)" || { echo "FAILED: $arch $f"; failed=1; }
+			[ $arch = gcn ] || [ $arch = gat ] || break
+		done
+	done
+}
+
+ranks_time() { # stream phase of one and of two GPUs, from memory, interleaved
+	local i n
+	must $build/gnnrun generate rmat $dir/g.h5 --scale "${RANKS_SCALE:-23}" --edge-factor 8 \
+		--feat-dim 1024 >"$out/generate.log"
+	$build/gnnrun model --seeded gcn --dims "${RANKS_DIMS:-1024,64}" \
+		--out $dir/m.safetensors >"$out/model.log"
+	for i in 1 2 3; do
+		for n in 1 2; do
+			"${launch[@]}" -np $n $build/gnnrun infer $dir/g.h5 \
+				--model $dir/m.safetensors --out $dir/e.h5 --backend cuda \
+				--io map --chunk-bytes "${CHUNK:-128M}" --json \
+				--trace "$out/ranks$n.trace.json" \
+				>"$out/ranks$n.$i.json" 2>"$out/ranks$n.log" ||
+				{ tail -5 "$out/ranks$n.log"; failed=1; }
+		done
+	done
+	"$python" -c "
+import json, statistics
+rows = {n: [json.load(open(f'$out/ranks{n}.{i}.json')) for i in (1, 2, 3)] for n in (1, 2)}
+mid = {n: {k: statistics.median(r[k] for r in rows[n]) for k in
+           ('startup_s', 'feature_s', 'stream_s')} for n in rows}
+g = rows[1][0]['feature_bytes'] / 1e9
+for n in mid:
+    print(n, 'GPU', ', '.join(f'{k} {v:.3f}' for k, v in mid[n].items()),
+          f'features {g / mid[n][\"feature_s\"]:.1f} GB/s',
+          'all streams', [round(r['stream_s'], 3) for r in rows[n]])
+print(f'{g:.1f} GB: stream phase', round(mid[1]['stream_s'] / mid[2]['stream_s'], 2),
+      'times, features', round(mid[1]['feature_s'] / mid[2]['feature_s'], 2), 'times one GPU')"
+}
+
+step_ranks() {
+	local dir=/dev/shm/gnnrun-ranks gpus
+	local launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none) over=()
+	gpus=$(nvidia-smi -L | wc -l)
+	[ "$gpus" -gt 1 ] || over=(--oversubscribe-gpu)
+	mkdir -p $dir
+	must "$python" tests/cases_test.py $build/gnnrun \
+		--launch "${launch[*]} -np 2" -- --backend cuda "${over[@]}" >"$out/ranks-cases.log"
+	tail -1 "$out/ranks-cases.log"
+	ranks_bits
+	grep -E 'ranks|mpi' "$out/ranks.log" | head -8
+	if [ "$gpus" -gt 1 ]; then # through host memory: the same bits as by NCCL
+		sha256sum <$dir/e2.npy
+		CUDA_VISIBLE_DEVICES=0 ranks_run 2 --oversubscribe-gpu
+		sha256sum <$dir/e2.npy
+		ranks_time
+	fi
+	rm -rf $dir
 }
 
 step_time() {

@@ -63,6 +63,7 @@ struct gnn_config {
 	const char *metrics, *trace;
 	int         log_level;    /* enum gnn_log_level */
 	bool        json;
+	bool        oversubscribe_gpu;
 	bool        allow_singleton;
 	uint64_t    peer_timeout; /* seconds */
 	const char *config_path;

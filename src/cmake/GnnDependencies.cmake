@@ -31,6 +31,27 @@ if(NOT GNN_WITH_CUDA STREQUAL "OFF")
 	endif()
 endif()
 
+# NCCL is optional beside CUDA, and loaded at run time.
+set(GNN_NCCL_FOUND FALSE)
+if(GNN_CUDA_FOUND AND NOT GNN_WITH_NCCL STREQUAL "OFF")
+	find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+	find_library(NCCL_LIBRARY nccl HINTS "${CUDAToolkit_LIBRARY_DIR}")
+	if(NCCL_INCLUDE_DIR)
+		set(GNN_NCCL_FOUND TRUE)
+		set(GNN_NCCL_LIBRARY_DIR "${CUDAToolkit_LIBRARY_DIR}")
+		if(NCCL_LIBRARY)
+			get_filename_component(GNN_NCCL_LIBRARY_DIR "${NCCL_LIBRARY}" DIRECTORY)
+		endif()
+		file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" GNN_NCCL_VERSION
+			REGEX "#define NCCL_(MAJOR|MINOR|PATCH) ")
+		string(REGEX REPLACE "[^0-9;]+" "" GNN_NCCL_VERSION "${GNN_NCCL_VERSION}")
+		string(REPLACE ";" "." GNN_NCCL_VERSION "${GNN_NCCL_VERSION}")
+	endif()
+endif()
+if(GNN_WITH_NCCL STREQUAL "ON" AND NOT GNN_NCCL_FOUND)
+	message(FATAL_ERROR "GNN_WITH_NCCL is ON, but CUDA or nccl.h was not found")
+endif()
+
 function(gnn_print_table)
 	set(gtest "not found")
 	if(GTest_FOUND)
@@ -42,9 +63,16 @@ function(gnn_print_table)
 	elseif(GNN_CUDA_FOUND)
 		set(cuda "found ${CUDAToolkit_VERSION}, architectures ${GNN_CUDA_ARCH}")
 	endif()
+	set(nccl "not found")
+	if(GNN_WITH_NCCL STREQUAL "OFF" OR GNN_WITH_CUDA STREQUAL "OFF")
+		set(nccl "switched off")
+	elseif(GNN_NCCL_FOUND)
+		set(nccl "found ${GNN_NCCL_VERSION}, ${NCCL_INCLUDE_DIR}")
+	endif()
 	message(STATUS "gnnrun ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
 	foreach(row
-		"CUDA|${cuda}" "MPI|found ${MPI_C_VERSION}" "OpenMP|found ${OpenMP_C_VERSION}"
+		"CUDA|${cuda}" "NCCL|${nccl}" "MPI|found ${MPI_C_VERSION}"
+		"OpenMP|found ${OpenMP_C_VERSION}"
 		"OpenBLAS|found ${BLAS_VERSION}" "HDF5|found ${HDF5_VERSION}"
 		"liburing|found ${URING_VERSION}"
 		"libyaml|found ${YAML_VERSION}" "cJSON|found ${CJSON_VERSION}"

@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/devices.h"
 #include "cmd/infer_explain.h"
 #include "infer/infer.h"
 #include "io/file.h"
@@ -218,14 +219,6 @@ out:
 	return rc;
 }
 
-/* Of several ranks each works with its cores, whatever devices there are. */
-static const char *backend_of(const struct gnn_config *c)
-{
-	bool several = gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "auto") == 0;
-
-	return several ? "cpu" : c->backend;
-}
-
 static bool is_verified(const struct gnn_config *c)
 {
 	if (c->verify_reads == GNN_OPT_AUTO)
@@ -270,6 +263,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	struct gnn_infer_opts opts;
 	struct facts facts;
 	char *provenance = NULL;
+	bool shared;
 	int rc;
 
 	GNN_TRY(check_paths(c));
@@ -281,13 +275,12 @@ int gnn_cmd_infer(const struct gnn_config *c)
 		.published = c->design == GNN_OPT_DESIGN_PUBLISHED}));
 	GNN_TRY(gnn_model_set_fanout(model, c->fanout, c->sample_scale == GNN_OPT_ON));
 	GNN_TRY(make_provenance(c, &provenance));
-	GNN_TRY(gnn_backend_create(&backend, backend_of(c),
-		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads,
-			.memory_bytes = c->gpu_memory}));
+	GNN_TRY(gnn_devices_open(&backend, c, &shared));
 	collect_facts(c, &facts);
 	gnn_stop_listen();
 	opts = (struct gnn_infer_opts){.store = store, .model = model, .comm = c->comm,
-		.backend = backend, .out_path = c->out, .scratch = c->scratch,
+		.backend = backend, .devices_shared = shared, .out_path = c->out,
+		.scratch = c->scratch,
 		.model_path = c->model, .fact = facts.fact,
 		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume, .explain = c->explain,
 		.plan = (enum gnn_plan_kind)c->plan, .shards = (uint32_t)c->shards,

@@ -23,37 +23,51 @@ static uint32_t heads_of(const struct gnn_conv *c)
 	return c->combine == GNN_COMBINE_SOFTMAX ? c->heads : 0;
 }
 
-uint64_t gnn_exchange_bytes(const struct gnn_share *share, const struct gnn_conv *c,
-	uint64_t chunk_rows)
+uint64_t gnn_exchange_bytes(const struct gnn_share *share, const struct gnn_backend *b,
+	const struct gnn_conv *c, uint64_t chunk_rows, bool device)
 {
-	uint64_t heads = heads_of(c), row = c->width + heads;
+	uint64_t heads = heads_of(c), row = c->width + heads, rows;
 
-	return share == NULL ? 0 : share->size * chunk_rows * sizeof(float) *
-		((1 + GNN_EXCHANGE_TURNS) * row + 3 * heads);
+	if (share == NULL)
+		return 0;
+	rows = share->size * chunk_rows * sizeof(float);
+	if (b->ops->unified)
+		return device ? 0 : rows * ((1 + GNN_EXCHANGE_TURNS) * row + 3 * heads);
+	if (device)
+		return rows * (2 * row + 3 * heads) + share->size * chunk_rows *
+			2 * sizeof(struct gnn_move);
+	return share->link != NULL ? 0 : 2 * rows * row;
 }
 
-int gnn_exchange_init(struct gnn_exchange *x, const struct gnn_share *share,
-	const struct gnn_conv *c, uint64_t chunk_rows)
+static int init_host(struct gnn_exchange *x)
 {
-	uint64_t rows, others;
-	int rc = GNN_OK;
+	uint64_t rows = x->share->size * x->chunk_rows, others = rows - x->chunk_rows;
+	int rc;
 
-	*x = (struct gnn_exchange){.share = share, .chunk_rows = chunk_rows, .width = c->width,
-		.heads = heads_of(c)};
-	if (share == NULL)
-		return GNN_OK;
-	rows = share->size * chunk_rows;
-	others = rows - chunk_rows;
 	GNN_NEW_ARRAY(x->rows, rows * x->width, GNN_MEM_STATE);
-	GNN_NEW_ARRAY(x->coming, 2 * share->size, GNN_MEM_MISC);
 	if (x->heads > 0) {
 		GNN_NEW_ARRAY(x->scores, rows * 3 * x->heads, GNN_MEM_STATE);
 		GNN_NEW_ARRAY(x->taken, others * x->heads, GNN_MEM_STATE);
 	}
-	for (uint32_t t = 0; t < GNN_EXCHANGE_TURNS; t++) {
+	for (uint32_t t = 0; t < GNN_EXCHANGE_TURNS; t++)
 		GNN_NEW_ARRAY(x->out[t], others * (x->width + x->heads), GNN_MEM_STATE);
+out:
+	return rc;
+}
+
+int gnn_exchange_init(struct gnn_exchange *x, const struct gnn_share *share,
+	struct gnn_backend *b, const struct gnn_conv *c, uint64_t chunk_rows)
+{
+	int rc = GNN_OK;
+
+	*x = (struct gnn_exchange){.share = share, .backend = b, .chunk_rows = chunk_rows,
+		.width = c->width, .heads = heads_of(c)};
+	if (share == NULL)
+		return GNN_OK;
+	GNN_NEW_ARRAY(x->coming, 2 * share->size, GNN_MEM_MISC);
+	for (uint32_t t = 0; t < GNN_EXCHANGE_TURNS; t++)
 		GNN_NEW_ARRAY(x->sent[t], 2 * share->size, GNN_MEM_MISC);
-	}
+	GNN_TRY(b->ops->unified ? init_host(x) : gnn_exchange_device_init(x));
 out:
 	if (rc < 0)
 		gnn_exchange_fini(x);
@@ -81,13 +95,18 @@ void gnn_exchange_fini(struct gnn_exchange *x)
 	for (uint32_t t = 0; t < GNN_EXCHANGE_TURNS; t++) {
 		if (x->sent[t] != NULL)
 			(void)wait_all(x, x->sent[t]);
-		gnn_comm_keep(c, x->out[t]);
 		gnn_mem_free(x->sent[t]);
 	}
-	gnn_comm_keep(c, x->rows);
-	gnn_comm_keep(c, x->taken);
-	gnn_mem_free(x->scores);
 	gnn_mem_free(x->coming);
+	if (!x->backend->ops->unified) {
+		gnn_exchange_device_fini(x);
+	} else {
+		for (uint32_t t = 0; t < GNN_EXCHANGE_TURNS; t++)
+			gnn_comm_keep(c, x->out[t]);
+		gnn_comm_keep(c, x->rows);
+		gnn_comm_keep(c, x->taken);
+		gnn_mem_free(x->scores);
+	}
 	*x = (struct gnn_exchange){0};
 }
 
@@ -122,37 +141,45 @@ static void spread(float *to, uint64_t to_pitch, const float *from, uint64_t pit
 		memcpy(to + i * to_pitch, from + i * pitch, width * sizeof(float));
 }
 
-int gnn_exchange_round(struct gnn_exchange *x, const struct gnn_round *round, uint64_t count,
-	const float *rows, uint64_t pitch, const float *scores)
+static int round_host(struct gnn_exchange *x, const struct gnn_round *round,
+	const struct gnn_exchange_chunk *c)
 {
 	uint32_t size = x->share->size, turn = x->turn;
-	uint64_t others = (size - 1) * x->chunk_rows, span = gnn_trace_begin();
+	uint64_t others = (size - 1) * x->chunk_rows, pitch = 3 * (uint64_t)x->heads;
 	float *out = x->out[turn];
 	int rc;
 
 	x->turn = (turn + 1) % GNN_EXCHANGE_TURNS;
 	GNN_TRY(wait_all(x, x->sent[turn]));
-	if (rows != NULL)
-		GNN_TRY(start_kind(x, round, &(struct kind){.tag = TAG_ROWS, .from = rows,
-			.pitch = pitch, .width = x->width, .out = out,
+	if (c->rows != NULL)
+		GNN_TRY(start_kind(x, round, &(struct kind){.tag = TAG_ROWS, .from = c->rows,
+			.pitch = c->pitch, .width = x->width, .out = out,
 			.in = x->rows + x->chunk_rows * x->width}, x->sent[turn], x->coming));
-	if (scores != NULL)
-		GNN_TRY(start_kind(x, round, &(struct kind){.tag = TAG_SCORES, .from = scores,
-			.pitch = 3 * (uint64_t)x->heads, .width = x->heads,
-			.out = out + others * x->width, .in = x->taken}, x->sent[turn] + size,
-			x->coming + size));
+	if (c->scores != NULL)
+		GNN_TRY(start_kind(x, round, &(struct kind){.tag = TAG_SCORES, .from = c->scores,
+			.pitch = pitch, .width = x->heads, .out = out + others * x->width,
+			.in = x->taken}, x->sent[turn] + size, x->coming + size));
 	/* While they are on their way. */
-	if (rows != NULL)
-		spread(x->rows, x->width, rows, pitch, x->width, count);
-	if (scores != NULL)
-		spread(x->scores, 3 * (uint64_t)x->heads, scores, 3 * (uint64_t)x->heads,
-			x->heads, count);
+	if (c->rows != NULL)
+		spread(x->rows, x->width, c->rows, c->pitch, x->width, c->count);
+	if (c->scores != NULL)
+		spread(x->scores, pitch, c->scores, pitch, x->heads, c->count);
 	GNN_TRY(wait_all(x, x->coming));
-	if (scores != NULL)
-		spread(x->scores + x->chunk_rows * 3 * x->heads, 3 * (uint64_t)x->heads, x->taken,
-			x->heads, x->heads, round->take[size]);
-	x->sent_rows += round->send[size];
+	if (c->scores != NULL)
+		spread(x->scores + x->chunk_rows * pitch, pitch, x->taken, x->heads, x->heads,
+			round->take[size]);
 out:
+	return rc;
+}
+
+int gnn_exchange_round(struct gnn_exchange *x, const struct gnn_round *round,
+	const struct gnn_exchange_chunk *chunk)
+{
+	uint64_t span = gnn_trace_begin();
+	int rc = x->backend->ops->unified ? round_host(x, round, chunk) :
+		gnn_exchange_device_round(x, round, chunk);
+
+	x->sent_rows += round->send[x->share->size];
 	gnn_trace_end(span, "exchange");
 	return rc;
 }

@@ -11,7 +11,7 @@ enum { AHEAD_MIN = 2, AHEAD_MAX = 32, LIST_SHARE = 4 /* lists are a part of what
 /* Lists point into the pieces; programs are copies. */
 static uint32_t neighbors_lent(const struct gnn_feed_opts *o)
 {
-	return o->lists ? o->ahead + 1 : 1;
+	return o->lists && o->share == NULL ? o->ahead + 1 : 1;
 }
 
 /* Pieces on their way: small ones want more of them to keep a disk busy. */
@@ -68,7 +68,8 @@ static uint64_t round_bytes(const struct gnn_feed_opts *o)
 		(double)gnn_max_u64(o->store->whole_vertices, 1);
 
 	return gnn_packets_bytes(&packets, (uint64_t)(2.0 * average * (double)o->chunk_rows)) +
-		o->ahead * o->share->size * o->chunk_rows * sizeof(uint32_t);
+		(o->lists ? gnn_feed_merge_bytes(o) :
+			o->ahead * o->share->size * o->chunk_rows * sizeof(uint32_t));
 }
 
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
@@ -80,7 +81,7 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 		(o->chunk_rows * 8 + padding) * (ahead_of(o, o->chunk_rows * 8) + 2) +
 		(o->list_bytes + padding) * (ahead_of(o, LIST_SHARE * o->list_bytes) +
 			neighbors_lent(o)) +
-		(o->lists ? o->ahead * (o->chunk_rows + 1) * 8 :
+		(o->lists ? (o->share == NULL ? o->ahead * (o->chunk_rows + 1) * 8 : 0) :
 			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
 				o->store->vertices)) +
 		(o->weighted ? weight_bytes(o) : 0) + (o->share != NULL ? round_bytes(o) : 0) +
@@ -387,9 +388,10 @@ static int run(void *arg)
 static int make_round(struct gnn_round *r, const struct gnn_feed_opts *o)
 {
 	uint32_t size = o->share->size;
-	int rc;
+	int rc = GNN_OK;
 
-	GNN_NEW_ARRAY(r->row, (size - 1) * o->chunk_rows, GNN_MEM_TOPOLOGY);
+	if (!o->lists)
+		GNN_NEW_ARRAY(r->row, (size - 1) * o->chunk_rows, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(r->send, size + 1, GNN_MEM_MISC);
 	GNN_NEW_ARRAY(r->take, size + 1, GNN_MEM_MISC);
 out:
@@ -400,7 +402,6 @@ out:
 static int make_grouper(struct gnn_feed *f)
 {
 	const struct gnn_feed_opts *o = &f->o;
-	struct gnn_packets_opts packets;
 	uint64_t rows = o->chunk_rows * gnn_share_size(o->share);
 	int rc;
 
@@ -410,11 +411,20 @@ static int make_grouper(struct gnn_feed *f)
 		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
 	if (o->sample.fanout != 0)
 		gnn_grouper_sample(&f->grouper, &o->sample, o->share != NULL);
-	if (o->share == NULL)
-		return GNN_OK;
-	packets = packets_opts(o);
+out:
+	return rc;
+}
+
+static int make_packets(struct gnn_feed *f)
+{
+	const struct gnn_feed_opts *o = &f->o;
+	struct gnn_packets_opts packets = packets_opts(o);
+	int rc;
+
 	GNN_TRY(gnn_packets_init(&f->packets, &packets));
 	GNN_NEW_ARRAY(f->taken, o->share->size + 1, GNN_MEM_MISC);
+	if (o->lists)
+		GNN_TRY(gnn_feed_merge_init(f));
 out:
 	return rc;
 }
@@ -429,9 +439,9 @@ static int make_work(struct gnn_feed *f)
 	for (uint32_t i = 0; i < f->o.ahead; i++) {
 		struct gnn_work *w = &f->work[i];
 
-		if (f->o.lists)
+		if (f->o.lists && f->o.share == NULL)
 			GNN_NEW_ARRAY(w->offsets_, f->o.chunk_rows + 1, GNN_MEM_IO);
-		else
+		else if (!f->o.lists)
 			GNN_TRY(gnn_program_init(&w->program, f->o.entries,
 				f->o.store->vertices));
 		if (weighs(&f->o) && !f->o.lists)
@@ -455,9 +465,10 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 	GNN_NEW(f, GNN_MEM_MISC);
 	f->o = *o;
 	GNN_TRY(make_work(f));
-	GNN_ASSERT(o->share == NULL || !o->lists);
 	if (!o->lists)
 		GNN_TRY(make_grouper(f));
+	if (o->share != NULL)
+		GNN_TRY(make_packets(f));
 	f->grouper.now = gnn_nextuse_now(o->next);
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
@@ -533,12 +544,18 @@ void gnn_feed_stop(struct gnn_feed *f)
 	for (uint32_t i = 0; f->work != NULL && i < f->o.ahead; i++) {
 		gnn_program_fini(&f->work[i].program);
 		gnn_mem_free(f->work[i].offsets_);
+		gnn_mem_free(f->work[i].source_);
+		gnn_mem_free(f->work[i].edges_);
+		gnn_mem_free(f->work[i].edge_weights_);
+		gnn_mem_free(f->work[i].round.move);
 		gnn_mem_free(f->work[i].round.row);
 		gnn_mem_free(f->work[i].round.send);
 		gnn_mem_free(f->work[i].round.take);
 	}
 	gnn_packets_fini(&f->packets);
 	gnn_mem_free(f->taken);
+	gnn_mem_free(f->place);
+	gnn_mem_free(f->slice);
 	gnn_mem_free(f->work);
 	gnn_mem_free(f);
 }

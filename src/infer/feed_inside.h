@@ -34,6 +34,8 @@ struct gnn_feed {
 	uint64_t             read_bytes;
 	struct gnn_packets   packets; /* of several ranks */
 	uint64_t            *taken;   /* (ranks + 1) of the round at hand */
+	uint64_t            *place;   /* (ranks) merging: where each packet is */
+	uint64_t            *slice;   /* (panels of a chunk, ranks) merging: edges */
 	bool                 stopped; /* behind a round, by a signal */
 };
 
@@ -59,6 +61,10 @@ int gnn_feed_make_room(struct gnn_feed *f, struct gnn_work **w);
 /* The edges of a chunk, to the end of its last row, as lists. */
 int gnn_feed_lists(struct gnn_feed *f, struct gnn_work *w, const struct gnn_feed_chunk *c,
 	gnn_eid end);
+/* The edges of a round as one list, in as many items as it needs: *w becomes the last. */
+int gnn_feed_merge(struct gnn_feed *f, struct gnn_work **w);
+int gnn_feed_merge_init(struct gnn_feed *f); /* feed_stop frees */
+uint64_t gnn_feed_merge_bytes(const struct gnn_feed_opts *o);
 /* A pass of several ranks, round by round. */
 int gnn_feed_rounds(struct gnn_feed *f);
 

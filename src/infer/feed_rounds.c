@@ -66,7 +66,12 @@ static void fill_round(const struct gnn_feed *f, struct gnn_round *round)
 		round->take[q] = take;
 		if (q == p->o.share->rank)
 			continue;
-		memcpy(round->row + send, p->out[q].row, p->out[q].rows * sizeof(*round->row));
+		if (round->move == NULL)
+			memcpy(round->row + send, p->out[q].row,
+				p->out[q].rows * sizeof(*round->row));
+		for (uint64_t i = 0; round->move != NULL && i < p->out[q].rows; i++)
+			round->move[send + i] = (struct gnn_move){.from = p->out[q].row[i],
+				.to = (uint32_t)(send + i)};
 		send += p->out[q].rows;
 		take += p->in[q].rows;
 	}
@@ -146,6 +151,7 @@ static int group_round(struct gnn_feed *f, struct gnn_work **w)
 		for (uint32_t q = 0; q < s->size; q++)
 			GNN_TRY(q == s->rank ? group_own(f, w, &at[q], i, i + f->o.panel_rows) :
 				group_other(f, w, q, &at[q], take[q], i + f->o.panel_rows));
+	gnn_grouper_end(&f->grouper, &(*w)->program);
 out:
 	gnn_mem_free(at);
 	return rc;
@@ -186,8 +192,7 @@ static int feed_round(struct gnn_feed *f, gnn_vid first, bool *stop)
 	GNN_TRY(gnn_feed_begin(f, &w, &like));
 	fill_round(f, &w->round);
 	memcpy(f->taken, w->round.take, (f->o.share->size + 1) * sizeof(*f->taken));
-	GNN_TRY(group_round(f, &w));
-	gnn_grouper_end(&f->grouper, &w->program);
+	GNN_TRY(f->o.lists ? gnn_feed_merge(f, &w) : group_round(f, &w));
 	w->stop = *stop;
 	GNN_TRY(gnn_feed_push_last(f, w, &c));
 out:

@@ -361,9 +361,6 @@ static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report
 
 static int check_ranks(const struct gnn_infer_opts *o)
 {
-	if (!o->backend->ops->unified)
-		return gnn_err(GNN_ECONFIG, "--backend %s runs as one rank, not as %u; give "
-			"--backend cpu", o->backend->ops->name, gnn_comm_size(o->comm));
 	if (o->explain)
 		return gnn_err(GNN_ECONFIG, "--explain plans for one rank: run it without mpirun");
 	return GNN_OK;
@@ -379,6 +376,7 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 		return infer(o, report);
 	GNN_TRY(check_ranks(o));
 	GNN_TRY(gnn_share_init(&share, o->comm, o->store, o->backend->ops->panel_rows));
+	GNN_TRY(gnn_share_link(&share, o->backend, !o->devices_shared));
 	mine.store = &share.store;
 	mine.share = &share;
 	rc = infer(&mine, report);

@@ -99,8 +99,7 @@ int gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts 
 		GNN_TRY(alloc_after(r));
 	for (int k = 0; k < GNN_ROW_VECTORS; k++)
 		GNN_TRY(alloc_floats(b, &r->vec[k], o->rows_max));
-	GNN_ASSERT(o->share == NULL || b->ops->unified);
-	GNN_TRY(gnn_exchange_init(&r->exchange, o->share, c, o->chunk_rows));
+	GNN_TRY(gnn_exchange_init(&r->exchange, o->share, b, c, o->chunk_rows));
 out:
 	if (rc < 0)
 		gnn_layer_run_fini(r);
@@ -245,8 +244,13 @@ static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_e
 		GNN_TRY(b->ops->stage(b, GNN_STAGE_OFFSETS, list.offsets,
 			(list.rows + 1) * sizeof(*list.offsets), &there));
 		r->offsets_there = there;
+		r->sources_there = NULL;
+		if (list.source != NULL)
+			GNN_TRY(b->ops->stage(b, GNN_STAGE_SOURCES, list.source,
+				list.rows * sizeof(*list.source), &r->sources_there));
 	}
 	list.offsets = r->offsets_there;
+	list.source = r->sources_there;
 	GNN_TRY(b->ops->stage(b, GNN_STAGE_EDGES, list.neighbors,
 		(list.edge_end - list.edge_begin) * gnn_dtype_bytes(list.dtype), &there));
 	list.neighbors = there;
@@ -282,8 +286,9 @@ static int exchange(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	r->source_pitch = r->rows_pitch;
 	if (r->o.share == NULL || pass->kind == GNN_PASS_ROWS)
 		return GNN_OK;
-	GNN_TRY(gnn_exchange_round(&r->exchange, &w->round, w->rows, rows ? r->rows : NULL,
-		r->rows_pitch, scores ? r->scores + w->first_row * 3 * c->heads : NULL));
+	GNN_TRY(gnn_exchange_round(&r->exchange, &w->round, &(struct gnn_exchange_chunk){
+		.rows = rows ? r->rows : NULL, .pitch = r->rows_pitch, .count = w->rows,
+		.scores = scores ? r->scores + w->first_row * 3 * c->heads : NULL}));
 	r->source = r->exchange.rows;
 	r->source_pitch = r->exchange.width;
 out:

@@ -70,7 +70,7 @@ struct gnn_layer_run {
 	float           *joined;       /* (chunk_rows, finish's input), with rows that come late */
 	const void      *kept;    /* h of the chunk, as `kept_rows` says, after a transform */
 	const struct gnn_rows *kept_rows;
-	const void      *offsets_there; /* of the chunk, as staged */
+	const void      *offsets_there, *sources_there; /* of the chunk, as staged */
 	uint64_t         messages; /* entries absorbed, own rows included */
 };
 

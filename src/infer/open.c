@@ -72,7 +72,7 @@ static int reserve_stages(struct gnn_run *r)
 	struct gnn_backend *b = r->o->backend;
 	const struct gnn_store *s = r->o->store;
 	bool weighted = gnn_model_uses_weights(r->o->model, s);
-	uint64_t chunk_rows = 0, bytes = 0;
+	uint64_t chunk_rows = 0, bytes = 0, at_hand;
 	int rc = GNN_OK;
 
 	for (uint32_t l = 0; l < r->plan.layer_count; l++) {
@@ -88,16 +88,22 @@ static int reserve_stages(struct gnn_run *r)
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_ROWS, bytes));
 	if (r->plan.kind == GNN_PLAN_PARTITIONED)
 		GNN_TRY(b->ops->reserve(b, GNN_STAGE_OWN, bytes));
-	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (chunk_rows + 1) * sizeof(gnn_eid)));
+	at_hand = chunk_rows * gnn_share_size(r->o->share);
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (at_hand + 1) * sizeof(gnn_eid)));
+	if (r->o->share != NULL) {
+		GNN_TRY(b->ops->reserve(b, GNN_STAGE_SOURCES, at_hand * sizeof(uint32_t)));
+		GNN_TRY(b->ops->reserve(b, GNN_STAGE_MOVES, (at_hand - chunk_rows) *
+			sizeof(struct gnn_move)));
+	}
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_EDGES, r->plan.list_bytes));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_WEIGHTS, weighted ? r->plan.list_bytes /
 		gnn_dtype_bytes(s->out.neighbors->dtype) * sizeof(float) : 0));
 	if (b->ops->group != NULL)
 		GNN_TRY(b->ops->prepare(b, &(struct gnn_graph_info){.vertices = s->vertices,
 			.hub_bits = r->degrees->hub_bits_there,
-			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = chunk_rows,
+			.hub_rank = r->degrees->hub_rank_there, .chunk_rows_max = at_hand,
 			.weighted = weighted || r->sampling != NULL,
-			.entries_max = chunk_rows + r->plan.list_bytes / gnn_dtype_bytes(
+			.entries_max = at_hand + r->plan.list_bytes / gnn_dtype_bytes(
 				s->out.neighbors->dtype)}));
 out:
 	return rc;

@@ -40,6 +40,7 @@ struct gnn_infer_opts {
 	const struct gnn_share *share; /* set inside: of several ranks; `store` then is its view */
 	struct gnn_model    *model;
 	struct gnn_backend  *backend;
+	bool                 devices_shared; /* by several ranks: no link between them can be */
 	const char          *out_path;
 	const char          *model_path;  /* of the weights; NULL: there are none */
 	const struct gnn_option_fact *fact; /* (fact_count) */

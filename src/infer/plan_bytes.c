@@ -162,10 +162,11 @@ static uint64_t staged_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 	const struct gnn_layer_plan *lp = &p->layer[l];
 	struct gnn_rows rows = rows_of(p, l, o);
 	uint64_t row = gnn_max_u64(gnn_rows_row_bytes(&rows), c->message.dim_out * sizeof(float));
-	uint64_t entries = lp->chunk_rows + p->list_bytes / sizeof(uint32_t);
+	uint64_t at_hand = lp->chunk_rows * gnn_share_size(o->share);
+	uint64_t entries = at_hand + p->list_bytes / sizeof(uint32_t);
 
-	return 2 * (2 * lp->chunk_rows * row + (lp->chunk_rows + 1) * 8 + p->list_bytes) +
-		entries * GROUP_ENTRY_BYTES;
+	return 2 * (2 * lp->chunk_rows * row + (at_hand + 1) * 8 + p->list_bytes +
+		(o->share != NULL ? at_hand * sizeof(uint32_t) : 0)) + entries * GROUP_ENTRY_BYTES;
 }
 
 void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
@@ -182,7 +183,7 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
 	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES +
-		gnn_exchange_bytes(o->share, c, lp->chunk_rows);
+		gnn_exchange_bytes(o->share, o->backend, c, lp->chunk_rows, false);
 	if (p->kind == GNN_PLAN_TIERED)
 		lp->buffer_bytes += gnn_plan_tier_bytes(p, l, o);
 	if (o->backend->ops->unified)
@@ -191,6 +192,7 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 		lp->buffer_bytes += p->finish_rows * widest_of(p, o) * sizeof(float);
 	lp->device_buffer_bytes = o->backend->ops->unified ? 0 : work_bytes(p, l, o) +
 		staged_bytes(p, l, o) + DEVICE_SLACK_BYTES + program_bytes(p, o) +
+		gnn_exchange_bytes(o->share, o->backend, c, lp->chunk_rows, true) +
 		2 * lp->chunk_rows * gnn_rowprog_width(&c->message) * sizeof(float) +
 		2 * p->finish_rows * gnn_rowprog_width(&c->finish) * sizeof(float);
 }

@@ -1,6 +1,7 @@
 /* infer/share.c - see share.h. */
 #include "infer/share.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -62,8 +63,29 @@ out:
 	return rc;
 }
 
+int gnn_share_link(struct gnn_share *s, struct gnn_backend *b, bool may)
+{
+	int rc = GNN_OK;
+
+	if (b->ops->unified || b->ops->watch == NULL)
+		return GNN_OK;
+	if (may)
+		GNN_TRY(gnn_link_open(&s->link, s->comm));
+	s->backend = b;
+	if (s->link != NULL)
+		b->ops->watch(b, gnn_link_check, s->link);
+	else if (may && s->rank == 0)
+		gnn_log(GNN_LOG_WARN, "infer", "%s: rows of other ranks go through host memory",
+			gnn_err_text());
+out:
+	return rc < 0 ? rc : GNN_OK;
+}
+
 void gnn_share_fini(struct gnn_share *s)
 {
+	if (s->link != NULL)
+		s->backend->ops->watch(s->backend, NULL, NULL);
+	gnn_link_close(s->link);
 	if (s->part.bound != NULL)
 		gnn_comm_keep(s->comm, s->part.bound);
 	*s = (struct gnn_share){0};

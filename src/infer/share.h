@@ -2,7 +2,7 @@
  * infer/share.h - the part of the graph that one of several ranks works on.
  *
  * Flow     comm, store -> [share] -> infer and its leaves
- * Owns     the bounds of all ranks, the view of the store
+ * Owns     the bounds of all ranks, the view of the store, the link between devices
  * Lends    them, until fini
  * Thread   one caller: its calls are collective, in one order on all ranks
  * Fails    as comm; GNN_EDATA, GNN_EIO from the offsets; GNN_ECONFIG ranks that see other files
@@ -15,8 +15,9 @@
 #define GNN_INFER_SHARE_H
 
 #include "io/store.h"
-#include "mpi/comm.h"
+#include "mpi/link.h"
 #include "mpi/partition.h"
+#include "op/backend.h"
 
 struct gnn_share {
 	struct gnn_comm     *comm;
@@ -24,6 +25,8 @@ struct gnn_share {
 	struct gnn_partition part;
 	struct gnn_store     store;    /* the rows of this rank */
 	uint64_t             rows_max; /* of the largest range */
+	struct gnn_backend  *backend;  /* that the link is for */
+	struct gnn_link     *link;     /* between the devices; NULL: there is none */
 };
 
 GNN_BEGIN_DECLS
@@ -31,6 +34,8 @@ GNN_BEGIN_DECLS
 int  gnn_share_init(struct gnn_share *s, struct gnn_comm *c, const struct gnn_store *whole,
 	uint32_t panel_rows);
 void gnn_share_fini(struct gnn_share *s); /* all zero is fine */
+/* Devices of ranks are linked where that can be; else their rows go through host memory. */
+int  gnn_share_link(struct gnn_share *s, struct gnn_backend *b, bool may);
 /* An array (V, item_bytes) of which each rank has filled its own range becomes whole. */
 int  gnn_share_spread(const struct gnn_share *s, void *array, uint64_t item_bytes);
 /*

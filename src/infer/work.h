@@ -17,7 +17,8 @@
 
 /* What a round brings the executor: rows of its chunk that other ranks need, and theirs. */
 struct gnn_round {
-	uint32_t *row;  /* of the chunk, by rank that they go to */
+	uint32_t *row;  /* of the chunk, by rank that they go to; or, where lists are handed on, */
+	struct gnn_move *move; /* of each such row, to its place among those that go */
 	uint64_t *send; /* (ranks + 1) where those for a rank begin in `row` */
 	uint64_t *take; /* (ranks + 1) where those of a rank come to stand, behind the chunk's */
 };
@@ -36,6 +37,9 @@ struct gnn_work {
 	struct gnn_rows_part rows_, own_; /* internal: given back with the last item */
 	struct gnn_piece *neighbors_, *weights_;
 	uint64_t         *offsets_; /* internal: copy of the chunk's, in list mode */
+	uint32_t         *source_;  /* internal, of several ranks in list mode: */
+	void             *edges_;
+	float            *edge_weights_;
 };
 
 struct gnn_feed_opts {

@@ -39,10 +39,19 @@ struct gnn_backend_opts {
 	uint32_t threads;
 	uint64_t memory_bytes; /* device memory that may be taken; 0: what is free */
 	struct gnn_backend *beside; /* whose limit holds for both, of the same kind; or NULL */
+	uint32_t device;  /* which of those that are visible, counted in a circle */
+	uint32_t sharers; /* programs that share what is free of the device; 0: this one alone */
+};
+
+/* Which device it is; all empty where there is none. */
+struct gnn_device_id {
+	char    name[64], bus[32]; /* what it is called; PCI bus id */
+	uint8_t uuid[16];
+	int32_t numa;              /* -1: not known */
 };
 
 enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OWN, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES,
-	GNN_STAGE_WEIGHTS, GNN_STAGE_KINDS };
+	GNN_STAGE_WEIGHTS, GNN_STAGE_SOURCES, GNN_STAGE_MOVES, GNN_STAGE_KINDS };
 
 struct gnn_backend_ops {
 	const char *name;
@@ -93,6 +102,15 @@ struct gnn_backend_ops {
 		struct gnn_edge_batch *out);
 	uint64_t (*peak_bytes)(const struct gnn_backend *b); /* device memory; 0 when unified */
 	uint64_t (*room_bytes)(const struct gnn_backend *b); /* still to be had; not if unified */
+	/*
+	 * Optional, for ranks. fork: the stream of the device where others issue work behind all
+	 * that was issued so far; join: what follows is behind that work. watch: waits of the host
+	 * ask `check` meanwhile, and end with its status when it is a failure.
+	 */
+	int  (*fork)(struct gnn_backend *b, void **stream);
+	int  (*join)(struct gnn_backend *b);
+	void (*watch)(struct gnn_backend *b, int (*check)(void *arg), void *arg);
+	void (*identify)(const struct gnn_backend *b, struct gnn_device_id *id);
 	const struct gnn_grad_ops *grad; /* op/grad.h: what training takes; NULL: none here */
 	const struct gnn_sample_ops *sample; /* op/sample.h: likewise */
 };

@@ -43,7 +43,8 @@ struct gnn_edge_batch {
  * The same edges before they are grouped: a range of a store's out-lists within one chunk. Row r
  * of the chunk is vertex first_vertex + r; its list is [offsets[r], offsets[r + 1]). Edges
  * [edge_begin, edge_end) are to be taken, and with `own` the own rows of [row_begin, row_end),
- * each in front of its list.
+ * each in front of its list. Of several ranks' chunks row r is row source[r] of those at hand,
+ * which is vertex first_vertex + source[r] of this rank when below own_rows, else another rank's.
  */
 struct gnn_edge_list {
 	gnn_vid         first_vertex;
@@ -54,7 +55,10 @@ struct gnn_edge_list {
 	const void     *neighbors; /* of edge_begin; u32 or u64 */
 	const float    *weights;   /* of edge_begin, when weighted */
 	enum gnn_dtype  dtype;
-	bool            own, drop_loops, weighted;
+	const uint32_t *source;    /* (rows) or NULL: r itself */
+	uint64_t        own_rows;  /* where there are sources */
+	bool            own, drop_loops, weighted; /* with sources no loops are dropped */
+	bool            drawn;     /* the edges are those of the sample already */
 	const float    *own_weights; /* (V) of own entries when weighted; NULL: 1 */
 	struct gnn_draw sample;
 	uint64_t        copies; /* of the first neighbour in its list in front of edge_begin */

@@ -27,7 +27,7 @@ struct CudaTwin : ::testing::Test {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2, 0, nullptr};
+		const struct gnn_backend_opts o = {2, 0, nullptr, 0, 0};
 
 		if (gnn_backend_create(&cuda, "cuda", &o) == GNN_EUNAVAIL)
 			GTEST_SKIP() << gnn_err_text();
@@ -298,10 +298,18 @@ struct Absorbed {
 	Floats state, carry;
 };
 
-// How the edges of a chunk become entries.
+// How the edges of a chunk become entries. mapped: lists are of rows that lie elsewhere, as when
+// several ranks' are merged; those from OWN_ROWS on are other ranks' and have no own entry.
 struct Grouping {
-	bool own, drop, weighted, sampled = false;
+	bool own, drop, weighted, sampled = false, mapped = false;
 };
+
+constexpr uint64_t OWN_ROWS = 600;
+
+uint32_t source_of(const Grouping &how, uint64_t row, uint64_t rows)
+{
+	return static_cast<uint32_t>(how.mapped ? (row * 7 + 3) % rows : row);
+}
 
 struct CudaAggregate : CudaTwin {
 	// States after the chunk on the CPU, grouped by the control thread.
@@ -365,10 +373,11 @@ Absorbed CudaAggregate::on_cpu(Chunk &c, struct gnn_aggregate_args a, const Grou
 	}
 	for (uint64_t r = 0; r < c.rows; r++) {
 		const uint64_t at = c.offsets[r] - 1000;
+		const uint32_t source = source_of(how, r, c.rows);
 
-		if (how.own)
-			gnn_grouper_own(&g, c.first + r, static_cast<uint32_t>(r));
-		EXPECT_EQ(gnn_grouper_edges(&g, c.first + r, static_cast<uint32_t>(r),
+		if (how.own && (!how.mapped || source < OWN_ROWS))
+			gnn_grouper_own(&g, c.first + source, source);
+		EXPECT_EQ(gnn_grouper_edges(&g, c.first + source, source,
 				  &c.narrow[at], how.weighted ? &c.weights[at] : nullptr,
 				  GNN_U32, c.offsets[r + 1] - c.offsets[r]),
 			GNN_OK);
@@ -418,6 +427,12 @@ Absorbed CudaAggregate::on_cuda(Chunk &c, struct gnn_aggregate_args a, const Gro
 	l.weighted = how.weighted;
 	l.own_weights = there(c.own_weights);
 	l.to.count = c.vertices;
+	std::vector<uint32_t> sources;
+	for (uint64_t r = 0; r < c.rows; r++)
+		sources.push_back(source_of(how, r, c.rows));
+	if (how.mapped)
+		l.source = there(sources);
+	l.own_rows = how.mapped ? OWN_ROWS : 0;
 	const float *weights = there(c.weights);
 	if (how.sampled) {
 		l.sample = sample_of(c);
@@ -458,6 +473,8 @@ TEST_F(CudaAggregate, EveryCombinationAgrees)
 				     Grouping{true, true, false}, Grouping{true, true, true},
 				     Grouping{false, false, true},
 				     Grouping{true, true, true, true},
+				     Grouping{true, false, true, false, true},
+				     Grouping{true, false, false, false, true},
 				     Grouping{false, false, false, true}}) {
 				const bool softmax = gnn_combine_is_softmax(combine);
 				const bool pair = gnn_combine_is_pair(combine);

@@ -10,7 +10,7 @@ namespace {
 
 TEST(OpBackend, NamesAreFoundOrRefused)
 {
-	const struct gnn_backend_opts opts = {2, 0, nullptr};
+	const struct gnn_backend_opts opts = {2, 0, nullptr, 0, 0};
 	struct gnn_backend *b = nullptr;
 
 	ASSERT_EQ(gnn_backend_create(&b, "auto", &opts), GNN_OK);
@@ -82,7 +82,7 @@ TEST(OpBackend, EmptyFillsAndCopiesAreLegal)
 // A refused allocation is reported, leaks nothing, and the next call succeeds.
 TEST(OpBackend, RefusedMemoryIsReported)
 {
-	const struct gnn_backend_opts opts = {2, 0, nullptr};
+	const struct gnn_backend_opts opts = {2, 0, nullptr, 0, 0};
 	const uint64_t before = live_blocks();
 	const Floats w = random_floats(20 * 30, 1), x = random_floats(300 * 30, 2);
 	Floats y(300 * 20);

@@ -15,7 +15,7 @@
 struct Backend {
 	explicit Backend(uint32_t threads)
 	{
-		const struct gnn_backend_opts opts = {threads, 0, nullptr};
+		const struct gnn_backend_opts opts = {threads, 0, nullptr, 0, 0};
 		EXPECT_EQ(gnn_backend_create(&b, "cpu", &opts), GNN_OK) << gnn_err_text();
 	}
 	~Backend()

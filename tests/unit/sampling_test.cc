@@ -82,7 +82,7 @@ struct SamplingTest : StoreFixture {
 
 	void SetUp() override
 	{
-		const struct gnn_backend_opts o = {2, 0, nullptr};
+		const struct gnn_backend_opts o = {2, 0, nullptr, 0, 0};
 		std::mt19937_64 random(3);
 
 		StoreFixture::SetUp();

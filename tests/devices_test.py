@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Ranks on devices: the bits are those of ranks on cores, whatever the chunks, shards and samples.
+
+usage: devices_test.py GNNRUN PROBE        (tests/mpi/device_probe.c: a device in host memory)
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROBE = sys.argv.pop(2)
+
+from program import PROGRAM, numpy_or_skip, run, skip  # noqa: E402  (reads the arguments)
+
+np = numpy_or_skip()
+import h5py  # noqa: E402  (after the check)
+
+try:
+    subprocess.run(['mpirun', '--version'], stdout=subprocess.DEVNULL, check=True)
+except FileNotFoundError:
+    skip('no mpirun')
+MPIRUN = ['mpirun', '--oversubscribe', '--bind-to', 'none']
+if os.geteuid() == 0:
+    MPIRUN.append('--allow-run-as-root')
+ENVIRONMENT = dict(os.environ, ASAN_OPTIONS='detect_leaks=0')
+ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
+
+
+class Devices(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        run('generate', 'rmat', cls.path('g.h5'), '--vertices', 3000, '--edges', 60000,
+            '--feat-dim', 20)
+        run('reorder', cls.path('g.h5'), cls.path('r.h5'), '--order', 'random')
+        for arch, dims in ARCHES.items():
+            run('model', '--seeded', arch, '--dims', dims, '--out', cls.path(f'{arch}.st'))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def launch(self, ranks, *words):
+        p = subprocess.run([*MPIRUN, '-np', str(ranks), *map(str, words)], capture_output=True,
+                           text=True, timeout=120, env=ENVIRONMENT)
+        self.assertEqual(p.returncode, 0, f'{ranks} ranks: {words}\n{p.stderr}')
+        with h5py.File(self.path('e.h5')) as f:
+            return f['embeddings'][:]
+
+    def on_cores(self, ranks, store, arch, *options):
+        return self.launch(ranks, PROGRAM, 'infer', self.path(store), '--model',
+                           self.path(f'{arch}.st'), '--out', self.path('e.h5'),
+                           '--backend', 'cpu', *options)
+
+    def on_devices(self, ranks, store, arch, *words):
+        return self.launch(ranks, PROBE, self.path(store), self.path(f'{arch}.st'),
+                           self.path('e.h5'), *words)
+
+    def test_bits_of_ranks_on_cores(self):
+        for i, arch in enumerate(ARCHES):
+            ranks, store = (2, 3, 4, 2)[i], ('g.h5', 'r.h5')[i % 2]
+            want = self.on_cores(ranks, store, arch)
+            for words in ((), ('chunk=1',), ('shards=3', 'chunk=40000'), ('room=80000000',)):
+                with self.subTest(arch=arch, words=words):
+                    got = self.on_devices(ranks, store, arch, *words)
+                    self.assertTrue(np.array_equal(got, want))
+
+    def test_samples(self):
+        for arch, ranks in (('sage', 3), ('gin', 2), ('gat', 2)):
+            want = self.on_cores(ranks, 'r.h5', arch, '--fanout', 3)
+            with self.subTest(arch=arch):
+                got = self.on_devices(ranks, 'r.h5', arch, 'fanout=3', 'chunk=1')
+                self.assertTrue(np.array_equal(got, want))
+
+    def test_more_ranks_than_panels(self):
+        want = self.on_cores(16, 'g.h5', 'gcn')
+        self.assertTrue(np.array_equal(self.on_devices(16, 'g.h5', 'gcn'), want))
+
+
+if __name__ == '__main__':
+    sys.argv[1:] = sys.argv[2:]
+    unittest.main()
