@@ -94,7 +94,35 @@ print('$arch $o: epoch %.3f s, sample %.3f, collect %.3f, transfer %.3f, compute
     e[k] for k in ('wall_s', 'sample_s', 'collect_s', 'transfer_s', 'compute_s')))"
 		done
 	done
+	train_embeddings $dir
 	rm -rf $dir
+}
+
+train_embeddings() { # rows made ahead by the CPU: wherever cold rows are gathered, the same model
+	local dir=$1 arch o first sum
+	for arch in ${TRAIN_ARCHS:-gcn sage gin gat}; do
+		first=
+		for o in "" "--gather staged" "--gather zero-copy" "--pipeline off"; do
+			rm -rf "$dir"/m.safetensors*
+			# shellcheck disable=SC2086
+			must $build/gnnrun train "$dir"/g.h5 --arch $arch --fanout 5,10 \
+				--epochs 2 --out "$dir"/m.safetensors --backend cuda \
+				--orchestration layer --reuse embeddings $o \
+				--json >"$out/train.json"
+			sum=$(sha256sum <"$dir"/m.safetensors)
+			[ -n "$first" ] || first=$sum
+			[ "$sum" = "$first" ] || {
+				echo "FAILED: $arch, another model of embeddings with '$o'"
+				failed=1
+			}
+			"$python" -c "
+import json
+e = json.load(open('$out/train.json'))['epochs'][-1]
+print('$arch embeddings $o: epoch %.3f s, idle %.3f, made %d in %.3f s, used %d, stale %d' % tuple(
+    e[k] for k in ('wall_s', 'gpu_idle_s', 'aggregated_vertices', 'cpu_embed_s',
+                   'reused_vertices', 'max_staleness')))"
+		done
+	done
 }
 
 sanitize_one() { # name, tool, test program, filter

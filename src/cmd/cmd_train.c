@@ -264,7 +264,8 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 	const bool gpu = !j->o.backend->ops->unified;
 
 	j->o.sample = of[c->orchestration].sample;
-	j->o.gather = of[c->orchestration].gather;
+	j->o.gather = c->reuse == GNN_OPT_REUSE_EMBEDDINGS ? GNN_WISH_AUTO :
+		of[c->orchestration].gather;
 	if (!gpu && (told != GNN_WISH_AUTO || j->o.sample == GNN_SAMPLE_DEVICE ||
 		j->o.gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
