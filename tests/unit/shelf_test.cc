@@ -30,7 +30,7 @@ struct How {
 	bool pipeline;
 };
 
-/* A training on a backend, whose updates are some gradient of |y|^2 / 2 and a swing of their own. */
+/* A training on a backend: updates are some gradient of |y|^2 / 2, and a swing of their own. */
 struct Training {
 	Training(gnn_backend *b, Source &source, const How &how)
 		: backend(b), source(source), how(how)
