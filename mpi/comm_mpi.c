@@ -21,7 +21,9 @@
 
 enum {
 	PIECE_BYTES   = 1 << 30,   /* MPI counts are ints */
-	SPINS         = 64,        /* questions before the first sleep */
+	SPINS         = 64,        /* questions before the first sleep, */
+	SPINS_ROOMY   = 1 << 14,   /* where a rank has cores to spare: messages in pieces go faster */
+	ROOMY_CORES   = 4,
 	NAP_US_MAX    = 200,
 	IDLE_NS       = 2000000,   /* between looks at the watch when nothing is in flight */
 };
@@ -50,6 +52,7 @@ struct comm_mpi {
 	struct verdict          *verdicts; /* (size), for the end, which must not fail */
 	struct gnn_comm_request *active;
 	uint32_t                 idle; /* questions in a row that found nothing */
+	uint32_t                 spins;
 };
 
 static struct comm_mpi *mpi_of(struct gnn_comm *c)
@@ -192,8 +195,8 @@ static void rest(struct comm_mpi *m)
 	struct timespec until;
 
 	if (m->active != NULL) {
-		if (m->idle++ > SPINS)
-			usleep((useconds_t)gnn_min_u64(m->idle - SPINS, NAP_US_MAX));
+		if (m->idle++ > m->spins)
+			usleep((useconds_t)gnn_min_u64(m->idle - m->spins, NAP_US_MAX));
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -255,6 +258,8 @@ static int introduce(struct comm_mpi *m)
 	GNN_NEW_ARRAY(m->base.ranks, size, GNN_MEM_MISC);
 	MPI_Allgather(&me, sizeof(me), MPI_BYTE, m->base.ranks, sizeof(me), MPI_BYTE, m->world);
 	count_sharers(m);
+	m->spins = m->base.ranks[rank].cores / m->base.ranks[rank].sharers < ROOMY_CORES ? SPINS :
+		SPINS_ROOMY;
 	GNN_NEW_ARRAY(m->verdicts, size, GNN_MEM_MISC);
 	GNN_TRY(gnn_watch_init(&m->watch, m->control,
 		(uint64_t)m->opts.peer_timeout_s * 1000000000u, m->base.ranks));

@@ -56,6 +56,7 @@ static struct gnn_packets_opts packets_opts(const struct gnn_feed_opts *o)
 {
 	return (struct gnn_packets_opts){.share = o->share, .shards = o->shards,
 		.shard = o->shard, .panel_rows = o->panel_rows, .chunk_rows = o->chunk_rows,
+		.lanes = (uint32_t)gnn_max_u64(o->lanes, 1),
 		.dtype = o->store->out.neighbors->dtype, .weighted = o->weighted,
 		.drop_loops = o->drop_loops, .sample = o->sample};
 }

@@ -9,47 +9,101 @@
 #include "base/stop.h"
 #include "base/trace.h"
 #include "infer/feed_inside.h"
+#include "infer/neighbors.h"
 
 #include <string.h>
+
+enum { LANE_EDGES = 1 << 14 }; /* fewer are not worth waking threads for */
 
 /* Where the packet of a rank stands while it is grouped. */
 struct place {
 	uint64_t row, edge;
 };
 
-/* All edges of one row of the chunk, up to `end`. */
-static int hand_out_row(struct gnn_feed *f, gnn_vid v, uint32_t row, gnn_eid end)
+/* The chunk's edges that are at hand, [begin, end), and the rows [row, row_end) that have them. */
+struct stretch {
+	gnn_vid  first; /* vertex of row 0 */
+	uint64_t row, row_end;
+	gnn_eid  begin, end;
+	const uint64_t *offset;
+	gnn_eid  chunk_end;
+	uint64_t rows; /* of the chunk */
+};
+
+static gnn_eid row_end(const struct stretch *s, uint64_t row)
 {
-	uint32_t item = gnn_dtype_bytes(f->o.store->out.neighbors->dtype);
+	return row + 1 < s->rows ? s->offset[row + 1] : s->chunk_end;
+}
+
+static int check_rows(struct gnn_feed *f, const struct stretch *s)
+{
+	gnn_eid cursor = f->edge_cursor;
 	int rc = GNN_OK;
 
-	while (f->edge_cursor < end) {
-		uint64_t count;
-
-		if (f->edge_cursor == f->edge_end)
-			GNN_TRY(gnn_feed_next_edges(f));
-		count = gnn_min_u64(end, f->edge_end) - f->edge_cursor;
-		GNN_TRY(gnn_packets_add(&f->packets, f->o.store->first + v, row,
-			(const char *)f->edge_piece->data +
-				(f->edge_cursor * item - f->edge_piece->first_byte),
-			gnn_feed_weights(f, f->edge_cursor), count));
-		f->edge_cursor += count;
+	for (uint64_t i = 0; i < s->rows && rc == GNN_OK; i++) {
+		rc = gnn_feed_check_row(f, s->first + i, s->offset[i], row_end(s, i));
+		f->edge_cursor = row_end(s, i);
 	}
-out:
+	f->edge_cursor = cursor;
 	return rc;
 }
 
-static int hand_out(struct gnn_feed *f, gnn_vid first, uint64_t rows, gnn_eid end)
+/* The part of a stretch that one lane hands out, of `lanes` about equal ones: whole rows. */
+static void hand_out_lane(struct gnn_feed *f, const struct stretch *s, uint32_t lane,
+	uint32_t lanes)
 {
-	const uint64_t *offset = rows > 0 ? f->offset_piece->data : NULL;
+	uint32_t item = gnn_dtype_bytes(f->o.store->out.neighbors->dtype);
+	gnn_eid count = s->end - s->begin;
+	uint64_t row = lane == 0 ? s->row : gnn_row_from(s->offset, s->row, s->row_end,
+		s->begin + count * lane / lanes);
+	uint64_t end = lane + 1 == lanes ? s->row_end : gnn_row_from(s->offset, s->row,
+		s->row_end, s->begin + count * (lane + 1) / lanes);
 	int rc = GNN_OK;
 
-	gnn_packets_begin(&f->packets);
-	for (uint64_t i = 0; i < rows; i++) {
-		gnn_eid row_end = i + 1 < rows ? offset[i + 1] : end;
+	for (; row < end && rc == GNN_OK; row++) {
+		gnn_eid from = gnn_max_u64(s->offset[row], s->begin);
+		gnn_eid to = gnn_min_u64(row_end(s, row), s->end);
 
-		GNN_TRY(gnn_feed_check_row(f, first + i, offset[i], row_end));
-		GNN_TRY(hand_out_row(f, first + i, (uint32_t)i, row_end));
+		if (from < to)
+			rc = gnn_packets_add(&f->packets, lane, f->o.store->first + s->first + row,
+				(uint32_t)row, (const char *)f->edge_piece->data +
+					(from * item - f->edge_piece->first_byte),
+				gnn_feed_weights(f, from), to - from);
+	}
+}
+
+static int hand_out_stretch(struct gnn_feed *f, const struct stretch *s)
+{
+	uint32_t lanes = f->packets.o.lanes;
+
+	if (lanes > 1 && s->end - s->begin >= LANE_EDGES) {
+#pragma omp parallel for num_threads(lanes) schedule(static)
+		for (uint32_t t = 0; t < lanes; t++)
+			hand_out_lane(f, s, t, lanes);
+	} else {
+		hand_out_lane(f, s, 0, 1);
+	}
+	return gnn_packets_join(&f->packets);
+}
+
+/* All edges of the chunk, as they come. */
+static int hand_out(struct gnn_feed *f, gnn_vid first, uint64_t rows, gnn_eid end)
+{
+	struct stretch s = {.first = first, .rows = rows, .chunk_end = end,
+		.offset = rows > 0 ? f->offset_piece->data : NULL};
+	int rc;
+
+	gnn_packets_begin(&f->packets);
+	GNN_TRY(check_rows(f, &s));
+	while (rows > 0 && f->edge_cursor < end) {
+		if (f->edge_cursor == f->edge_end)
+			GNN_TRY(gnn_feed_next_edges(f));
+		s.begin = f->edge_cursor;
+		s.end = gnn_min_u64(end, f->edge_end);
+		s.row_end = gnn_row_from(s.offset, s.row, rows, s.end);
+		GNN_TRY(hand_out_stretch(f, &s));
+		f->edge_cursor = s.end;
+		s.row = row_end(&s, s.row_end - 1) > s.end ? s.row_end - 1 : s.row_end;
 	}
 out:
 	return rc;

@@ -4,6 +4,8 @@
 #include "base/metrics.h"
 #include "tier/spill.h"
 
+enum { LANES_MAX = 8 };
+
 const char *gnn_plan_name(enum gnn_plan_kind kind)
 {
 	static const char *const names[GNN_PLAN_KINDS] = {"auto", "resident", "partitioned",
@@ -151,6 +153,9 @@ struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_conv *c = gnn_model_conv(o->model, layer);
 
 	return (struct gnn_feed_opts){.store = o->store, .degrees = d, .share = o->share,
+		/* Cores of a rank whose rows are elsewhere have little else to do. */
+		.lanes = o->backend->ops->unified ? 1 :
+			(uint32_t)gnn_min_u64(o->threads / 2, LANES_MAX),
 		.shards = 1, .panel_rows = o->backend->ops->panel_rows,
 		.own_entries = c->own == GNN_OWN_MESSAGE || c->own == GNN_OWN_ROW,
 		.drop_loops = c->drop_loops,

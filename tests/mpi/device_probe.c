@@ -191,7 +191,7 @@ static int work(struct gnn_comm *c, const struct words *w)
 	GNN_TRY(create(&backend, &(struct gnn_backend_opts){.threads = 2}));
 	o = (struct gnn_infer_opts){.store = store, .model = model, .comm = c, .backend = backend,
 		.out_path = w->out, .model_path = w->model, .chunk_bytes = w->chunk,
-		.shards = (uint32_t)w->shards, .threads = 2, .queue_depth = 2,
+		.shards = (uint32_t)w->shards, .threads = 6, .queue_depth = 2,
 		.plan = w->shards > 0 ? GNN_PLAN_PARTITIONED : GNN_PLAN_RESIDENT,
 		.engine = GNN_DIO_PREAD, .provenance = "{}"};
 	GNN_TRY(gnn_infer_run(&o, &report));
