@@ -22,7 +22,7 @@
 enum {
 	PIECE_BYTES   = 1 << 30,   /* MPI counts are ints */
 	SPINS         = 64,        /* questions before the first sleep, */
-	SPINS_ROOMY   = 1 << 14,   /* where a rank has cores to spare: messages in pieces go faster */
+	SPINS_ROOMY   = 1 << 14,   /* with cores to spare: messages in pieces wait for it */
 	ROOMY_CORES   = 4,
 	NAP_US_MAX    = 200,
 	IDLE_NS       = 2000000,   /* between looks at the watch when nothing is in flight */
