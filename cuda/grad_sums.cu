@@ -303,7 +303,8 @@ static __device__ double cell_loss(const float *y, float *dy, uint32_t width, co
 
 static __global__ void loss_kernel(gnn_loss_args a, double *loss, const uint64_t *count)
 {
-	const float share = *count > 0 ? (float)(1.0 / (double)*count) : 0.0f;
+	const uint64_t total = a.total > 0 ? a.total : *count;
+	const float share = total > 0 ? (float)(1.0 / (double)total) : 0.0f;
 
 	for (uint64_t r = gnn_grid_first(); r < a.rows; r += gnn_grid_stride()) {
 		const float *y = a.y + r * a.width;

@@ -84,7 +84,7 @@ static void wait_briefly(char **argv)
 /* Commands that do not divide their work run as one task. */
 static int check_ranks(const struct gnn_comm *comm, enum gnn_command_id command)
 {
-	if (gnn_comm_size(comm) == 1 || command == GNN_CMD_INFER)
+	if (gnn_comm_size(comm) == 1 || command == GNN_CMD_INFER || command == GNN_CMD_TRAIN)
 		return GNN_OK;
 	return gnn_err(GNN_ECONFIG, "%s runs as one task, not as %u ranks",
 		commands[command].name, gnn_comm_size(comm));

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "io/file.h"
+#include "mpi/comm.h"
 #include "train/report.h"
 #include "train/train.h"
 
@@ -228,6 +229,13 @@ static int check_layerwise(const struct gnn_config *c)
 
 static int check_options(const struct gnn_config *c)
 {
+	if (gnn_comm_size(c->comm) > 1 && c->reuse == GNN_OPT_REUSE_EMBEDDINGS)
+		return gnn_err(GNN_ECONFIG, "--reuse embeddings runs as one rank, not as %u: which "
+			"weights a row is made with depends on all rows of its super-batch; give "
+			"--reuse aggregates", gnn_comm_size(c->comm));
+	if (gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "cuda") == 0)
+		return gnn_err(GNN_ECONFIG, "train with --backend cuda runs as one rank, not as "
+			"%u; give --backend cpu", gnn_comm_size(c->comm));
 	if (c->out == NULL)
 		return gnn_err(GNN_EUSAGE, "train needs --out M.safetensors");
 	if (c->dependency > 1 && c->sampler != GNN_OPT_SAMPLER_LABOR)
@@ -365,7 +373,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 		return rc;
 	gnn_json_text(j, "command", "train");
 	gnn_json_text(j, "backend", job->o.backend->ops->name);
-	gnn_json_u64(j, "ranks", 1);
+	gnn_json_u64(j, "ranks", gnn_comm_size(job->o.comm));
 	gnn_json_text(j, "orchestration",
 		job->o.layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
@@ -410,6 +418,14 @@ static void print_text(const struct job *job, const struct gnn_train_report *r)
 	gnn_out("model       %s; of the last epoch %s\n", job->o.out_path, job->o.last_path);
 }
 
+/* Of several ranks each works with its cores, whatever devices there are. */
+static const char *backend_of(const struct gnn_config *c)
+{
+	const bool several = gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "auto") == 0;
+
+	return several ? "cpu" : c->backend;
+}
+
 int gnn_cmd_train(const struct gnn_config *c)
 {
 	struct gnn_train_report report = {0};
@@ -420,10 +436,13 @@ int gnn_cmd_train(const struct gnn_config *c)
 	GNN_TRY(make_job(job, c));
 	GNN_TRY(gnn_store_open(&job->o.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
-	GNN_TRY(gnn_backend_create(&job->o.backend, c->backend, &(struct gnn_backend_opts){
+	job->o.comm = c->comm;
+	GNN_TRY(gnn_backend_create(&job->o.backend, backend_of(c), &(struct gnn_backend_opts){
 		.threads = (uint32_t)c->threads, .memory_bytes = c->gpu_memory}));
 	GNN_TRY(choose_gather(job, c));
 	GNN_TRY(gnn_train_run(&job->o, &report));
+	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */
+		goto out;
 	if (c->json)
 		GNN_TRY(print_json(job, &report));
 	else

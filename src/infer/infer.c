@@ -349,7 +349,8 @@ static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report
 	for (uint32_t l = 0; l < report->layer_count; l++)
 		name_layer(&report->layer[l], gnn_model_conv(o->model, l));
 	rc = run_all(&r);
-	if (rc < 0) /* others must hear why before what they need is gone */
+	/* Others must hear why before what they need is gone; of a signal all know. */
+	if (rc < 0 && !(o->inner && rc == GNN_ESTOP))
 		(void)gnn_comm_agree(o->comm, rc);
 	report->wall_s = gnn_clock_s_since(start_ns);
 	report->startup_s = report->wall_s - report->stream_s;

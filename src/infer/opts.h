@@ -62,6 +62,7 @@ struct gnn_infer_opts {
 	bool                 verify_reads;
 	bool                 predict;     /* also /prediction */
 	bool                 save_layers; /* also /layer/<l>, hidden layers from 1 */
+	bool                 inner;       /* the ranks go on together when a signal stops it */
 	bool                 raw;         /* rows in the store's order, not scored: for training */
 	enum gnn_metric      metric;
 	enum gnn_dio_engine  engine;

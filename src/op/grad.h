@@ -64,6 +64,15 @@ struct gnn_activate_args {
 };
 
 /*
+ * How several ranks norm one batch. A row that more of them have counts where its word of `counts`
+ * has `bit` set; each rank has its own share of the row's gradient.
+ */
+struct gnn_norm_ranks {
+	int  (*add)(void *arg, double *sum, uint32_t count); /* becomes that of all ranks */
+	void  *arg;
+};
+
+/*
  * Batch norm: y = gamma (x - mean) rstd + beta per column; `training` takes mean and variance of
  * the rows and moves the running ones by momentum, else the running ones hold. May be in place
  * but for back, which wants x: dx, dgamma += , dbeta += .
@@ -78,6 +87,9 @@ struct gnn_batch_norm_args {
 	uint64_t     rows;
 	uint32_t     width;
 	bool         training;
+	const struct gnn_norm_ranks *ranks; /* in training; NULL: this one is alone */
+	const uint32_t *counts;         /* (rows), with ranks */
+	uint32_t     bit;
 };
 
 /* Mean over the labelled rows. Classes: label[i] < 0 is unlabelled. Many labels: 0 or 1 a cell. */
@@ -88,6 +100,7 @@ struct gnn_loss_args {
 	const uint8_t *labels;   /* (rows, width) */
 	uint64_t       rows;
 	uint32_t       width;
+	uint64_t       total;    /* that the mean is over, of all ranks; 0: what counts here */
 	double         loss;     /* out: sum over what counts */
 	uint64_t       counted;  /* out: rows, or cells */
 };

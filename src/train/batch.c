@@ -33,17 +33,27 @@ struct gnn_batches {
 	struct worker *worker;
 };
 
-/* The training rows of a step. */
+uint64_t gnn_batches_seeds(const struct gnn_train_source *s, uint64_t batch_size, uint64_t step,
+	uint64_t *first)
+{
+	*first = step % gnn_ceil_div(s->train_count, batch_size) * batch_size;
+	return gnn_min_u64(batch_size, s->train_count - *first);
+}
+
+/* The training rows of a step that are this rank's. */
 static int list_seeds(const struct gnn_batches *b, struct gnn_batch *batch)
 {
 	const struct gnn_train_source *s = b->o.source;
 	const uint64_t epoch = batch->step / b->steps_an_epoch;
-	const uint64_t first = batch->step % b->steps_an_epoch * b->o.batch_size;
+	const uint64_t ranks = gnn_max_u64(b->o.ranks, 1);
 	struct gnn_shuffle order;
+	uint64_t first, count;
 	gnn_vid *seed;
 	int rc;
 
-	batch->seed_count = gnn_min_u64(b->o.batch_size, s->train_count - first);
+	count = gnn_batches_seeds(s, b->o.batch_size, batch->step, &first);
+	first += count * b->o.rank / ranks;
+	batch->seed_count = count * (b->o.rank + 1) / ranks - count * b->o.rank / ranks;
 	GNN_TRY(gnn_room_take(&batch->room[SEEDS], batch->seed_count, sizeof(*seed)));
 	batch->seed = seed = batch->room[SEEDS].data;
 	gnn_shuffle_init(&order, s->train_count, b->o.sampler.seed,

@@ -8,7 +8,8 @@
  * Fails    as the sampler; GNN_EOS memory or thread
  *
  * What is in a batch follows from (seed, global step) alone. Step e S + i is batch i of epoch e,
- * S batches an epoch, over the training rows in an order drawn anew for each epoch.
+ * S batches an epoch, over the training rows in an order drawn anew for each epoch. Of several
+ * ranks each has one range of a step's seeds; the last step of an epoch may leave it none.
  */
 #ifndef GNN_TRAIN_BATCH_H
 #define GNN_TRAIN_BATCH_H
@@ -44,6 +45,7 @@ struct gnn_batches_opts {
 	struct gnn_backend      *backend;  /* for whose sake host memory is pinned */
 	uint64_t batch_size;
 	uint64_t first_step, last_step;    /* [first, last) */
+	uint32_t rank, ranks;              /* that divide each step's seeds; ranks 0: nobody */
 	bool     collect;                  /* rows of features; else the device gathers them */
 	bool     bare;                     /* seeds and labels only: the device samples; with
 	                                      plans all but the last hop is there */
@@ -57,6 +59,9 @@ struct gnn_batches;
 
 GNN_BEGIN_DECLS
 
+/* Seeds of a step, of all ranks; *first: the place of the first in the epoch's order. */
+uint64_t gnn_batches_seeds(const struct gnn_train_source *s, uint64_t batch_size, uint64_t step,
+	uint64_t *first);
 int  gnn_batches_start(struct gnn_batches **out, const struct gnn_batches_opts *o);
 int  gnn_batches_next (struct gnn_batches *b, struct gnn_batch **batch); /* GNN_EOF */
 void gnn_batches_put  (struct gnn_batches *b, struct gnn_batch *batch);

@@ -133,13 +133,17 @@ static int own_backward(const struct gnn_pass_layer *p, const float *dy, float *
 static struct gnn_batch_norm_args norm_args(const struct gnn_pass_layer *p, float *hidden,
 	float *moments)
 {
+	const bool several = p->training && p->n->ranks.ready != NULL;
+
 	return (struct gnn_batch_norm_args){.x = hidden,
 		.gamma = gnn_net_at(p->n, p->layer, GNN_PARAM_GAMMA),
 		.beta = gnn_net_at(p->n, p->layer, GNN_PARAM_BETA), .mean = moments,
 		.rstd = moments + p->dim_out,
 		.running_mean = gnn_net_at(p->n, p->layer, GNN_PARAM_MEAN),
 		.running_var = gnn_net_at(p->n, p->layer, GNN_PARAM_VAR),
-		.rows = p->b->dst_count, .width = p->dim_out, .training = p->training};
+		.rows = p->b->dst_count, .width = p->dim_out, .training = p->training,
+		.ranks = several ? &p->n->ranks.norm : NULL,
+		.counts = several ? p->n->counts : NULL, .bit = p->layer};
 }
 
 static int gin_forward(const struct gnn_pass_layer *p, float *y)

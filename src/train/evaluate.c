@@ -5,6 +5,7 @@
 #include "base/trace.h"
 #include "infer/infer.h"
 #include "infer/score.h"
+#include "mpi/comm.h"
 #include "io/file.h"
 #include "train/model_file.h"
 
@@ -79,7 +80,8 @@ int gnn_evaluator_create(struct gnn_evaluator **out, const struct gnn_evaluator_
 	GNN_TRY(name_files(e));
 	e->o.folder = NULL;
 	gnn_block_bare(&e->bottom, o->source->store->vertices);
-	if (gnn_source_in_memory(o->source) && o->backend->ops->unified) {
+	if (gnn_source_in_memory(o->source) && o->backend->ops->unified &&
+		gnn_comm_size(o->comm) == 1) {
 		GNN_TRY(gnn_block_whole(&e->block, o->source->lists, &rule, o->threads));
 		GNN_TRY(widen(e));
 	}
@@ -125,6 +127,8 @@ static int write_model(struct gnn_evaluator *e)
 	float *weights = NULL;
 	int rc;
 
+	if (gnn_comm_rank(e->o.comm) > 0)
+		return GNN_OK;
 	GNN_NEW_ARRAY(weights, p->floats, GNN_MEM_MODEL);
 	GNN_TRY(b->ops->copy(b, weights, bytes, gnn_net_weights(e->o.net), bytes, bytes, 1));
 	GNN_TRY(b->ops->sync(b));
@@ -144,10 +148,11 @@ static int run_from_disk(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 
 	gnn_net_trim(e->o.net);
 	GNN_NEW(report, GNN_MEM_MISC);
-	GNN_TRY(write_model(e));
+	GNN_TRY(gnn_comm_agree(e->o.comm, write_model(e)));
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = e->model}));
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
-		.backend = e->o.backend, .out_path = e->result, .model_path = e->model,
+		.comm = e->o.comm, .inner = true, .backend = e->o.backend,
+		.out_path = e->result, .model_path = e->model,
 		.chunk_bytes = 4 << 20, .queue_depth = 2, .threads = e->o.threads,
 		.metric = e->o.metric, .scratch = e->o.scratch,
 		.engine = gnn_container_options(store->container)->engine}, report));
@@ -155,8 +160,11 @@ static int run_from_disk(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 		figure[k] = report->metric != NULL ? report->score[k] : NAN;
 	e->name = report->metric;
 out:
-	unlink(e->result);
-	unlink(e->model);
+	/* Behind a failure others may be about to read it; the next evaluation writes it anew. */
+	if (gnn_comm_size(e->o.comm) == 1 || (gnn_comm_rank(e->o.comm) == 0 && rc >= 0)) {
+		unlink(e->result);
+		unlink(e->model);
+	}
 	gnn_model_destroy(model);
 	gnn_mem_free(report);
 	return rc;

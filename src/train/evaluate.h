@@ -7,8 +7,8 @@
  * Thread   one caller
  * Fails    GNN_EOS memory; GNN_ECONFIG a metric that the labels do not allow; as the inference
  *
- * Features in memory, on the CPU: each layer runs over the whole graph there. Else the model is
- * written to `folder` and the inference engine runs it from disk.
+ * Features in memory, on the CPU, one rank: each layer runs over the whole graph there. Else the
+ * model is written to `folder` and the inference engine runs it from disk, with all ranks.
  */
 #ifndef GNN_TRAIN_EVALUATE_H
 #define GNN_TRAIN_EVALUATE_H
@@ -23,6 +23,7 @@ struct gnn_evaluator_opts {
 	const struct gnn_train_source *source;
 	struct gnn_net          *net;
 	struct gnn_backend      *backend;
+	struct gnn_comm         *comm;    /* ranks that evaluate together; NULL: one alone */
 	enum gnn_metric          metric;
 	uint32_t                 threads;
 	const char              *folder;  /* of the checkpoint; made when needed; copied */

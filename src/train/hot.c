@@ -4,18 +4,48 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { BINS = 1 << 16 }; /* counts from here on are equals */
+enum { BINS = 1 << 16, PIECE = 1 << 16 }; /* counts from here on are equals; added at once */
 
-/* How often each vertex is a row of the bottom layer in the batches of the first epoch. */
-static int count_samples(uint32_t *count, const struct gnn_batches_opts *from)
+/* The counts of all ranks. */
+static int add_ranks(uint32_t *count, uint64_t vertices, struct gnn_comm *comm)
 {
-	struct gnn_batches_opts o = *from;
+	uint64_t *sum = NULL;
+	int rc;
+
+	if (gnn_comm_size(comm) == 1)
+		return GNN_OK;
+	GNN_NEW_ARRAY(sum, gnn_min_u64(PIECE, vertices), GNN_MEM_STATE);
+	for (uint64_t v = 0; v < vertices; v += PIECE) {
+		const uint32_t n = (uint32_t)gnn_min_u64(PIECE, vertices - v);
+
+		for (uint32_t i = 0; i < n; i++)
+			sum[i] = count[v + i];
+		GNN_TRY(gnn_comm_reduce_u64(comm, GNN_REDUCE_SUM, sum, n));
+		for (uint32_t i = 0; i < n; i++)
+			count[v + i] = (uint32_t)gnn_min_u64(sum[i], BINS - 1);
+	}
+out:
+	gnn_mem_free(sum);
+	return rc;
+}
+
+/*
+ * How often each vertex is a row of the bottom layer in the batches of the first epoch. A rank
+ * draws some of the steps, each whole.
+ */
+static int count_samples(uint32_t *count, const struct gnn_hot_opts *from)
+{
+	const uint64_t rank = gnn_comm_rank(from->comm), ranks = gnn_comm_size(from->comm);
+	struct gnn_batches_opts o = *from->batches;
+	uint64_t steps;
 	struct gnn_batches *batches = NULL;
 	struct gnn_batch *batch;
 	int rc;
 
-	o.first_step = 0;
-	o.last_step = gnn_ceil_div(o.source->train_count, o.batch_size);
+	steps = gnn_ceil_div(o.source->train_count, o.batch_size);
+	o.first_step = steps * rank / ranks;
+	o.last_step = steps * (rank + 1) / ranks;
+	o.rank = o.ranks = 0;
 	o.workers = 0;
 	o.collect = false;
 	o.onehop = NULL;
@@ -26,6 +56,8 @@ static int count_samples(uint32_t *count, const struct gnn_batches_opts *from)
 		gnn_batches_put(batches, batch);
 	}
 	rc = rc == GNN_EOF ? GNN_OK : rc;
+	GNN_TRY(rc);
+	GNN_TRY(add_ranks(count, o.source->lists->vertices, from->comm));
 out:
 	gnn_batches_stop(batches);
 	return rc;
@@ -85,7 +117,7 @@ int gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o)
 	if (o->policy == GNN_HOT_DEGREE)
 		count_edges(count, lists);
 	else
-		GNN_TRY(count_samples(count, o->batches));
+		GNN_TRY(count_samples(count, o));
 	place(h, count, vertices, most, bin);
 	GNN_ASSERT(h->count <= most);
 	gnn_log(GNN_LOG_INFO, "train", "%llu of %llu vertices are hot",

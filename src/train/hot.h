@@ -5,16 +5,18 @@
  * Owns     a place a vertex, an id a place
  * Lends    nothing
  * Thread   constant once chosen
- * Fails    GNN_EOS memory; as the sampler
+ * Fails    GNN_EOS memory; as sampler and comm
  *
  *   presample  the batches of the first epoch are drawn, but for their last hop, and counted
  *   degree     the listed out-edges: as often a vertex stands in the in-lists of others
  *
- * Of equals the smaller id is hotter. A vertex that is never needed is not hot.
+ * Of equals the smaller id is hotter. A vertex that is never needed is not hot. Several ranks
+ * choose what one would.
  */
 #ifndef GNN_TRAIN_HOT_H
 #define GNN_TRAIN_HOT_H
 
+#include "mpi/comm.h"
 #include "train/batch.h"
 
 enum gnn_hot_policy { GNN_HOT_PRESAMPLE, GNN_HOT_DEGREE };
@@ -29,6 +31,7 @@ struct gnn_hot_opts {
 	enum gnn_hot_policy policy;
 	double   ratio;     /* of all vertices, at most */
 	const struct gnn_batches_opts *batches; /* without workers and rows: of the training */
+	struct gnn_comm *comm; /* ranks that divide the steps to draw; NULL: one alone */
 };
 
 GNN_BEGIN_DECLS

@@ -80,6 +80,17 @@ float *gnn_net_gradient(struct gnn_net *n)
 	return n->gradient;
 }
 
+void gnn_net_join(struct gnn_net *n, const struct gnn_net_ranks *r)
+{
+	n->ranks = r != NULL ? *r : (struct gnn_net_ranks){0};
+	n->counts = NULL;
+}
+
+void gnn_net_count(struct gnn_net *n, const uint32_t *counts)
+{
+	n->counts = counts;
+}
+
 int gnn_net_take(struct gnn_net *n, uint32_t layer, enum gnn_slot slot, uint64_t floats,
 	float **out)
 {
@@ -423,6 +434,8 @@ int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float 
 				gnn_shape_in(&n->shape, l), &dx));
 		GNN_TRY(l == 0 && s->mix != NULL ? mix_backward(n, &in, s->mix, dy) :
 			back_layer(n, l, &in, dy, dx));
+		if (n->ranks.ready != NULL)
+			GNN_TRY(n->ranks.ready(n->ranks.arg, l));
 		dy = dx;
 	}
 out:

@@ -18,6 +18,7 @@
 #define GNN_TRAIN_NET_H
 
 #include "op/grad.h"
+#include "train/net_ranks.h"
 #include "train/params.h"
 #include "train/sampler.h"
 
@@ -67,6 +68,10 @@ int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *
 /* Zeroes the gradient, then adds what comes from dy (seeds, columns out), which is overwritten. */
 int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
 	float *dy);
+/* From now on; copied. NULL: alone again. */
+void gnn_net_join(struct gnn_net *n, const struct gnn_net_ranks *r);
+/* Which rows of the coming batch count (train/owners.h); borrowed until its backward is done. */
+void gnn_net_count(struct gnn_net *n, const uint32_t *counts);
 /* Gives back what layers keep, as after an evaluation of the whole graph. */
 void gnn_net_trim(struct gnn_net *n);
 

@@ -11,6 +11,7 @@
 #define GNN_TRAIN_NET_PARTS_H
 
 #include "op/grad.h"
+#include "train/net_ranks.h"
 #include "train/params.h"
 #include "train/sampler.h"
 
@@ -49,6 +50,8 @@ struct gnn_net {
 	float              *weights, *gradient;
 	uint64_t           *row;       /* 0, 1, 2 ... in backend memory */
 	uint64_t            row_count;
+	struct gnn_net_ranks ranks;    /* ready NULL: alone */
+	const uint32_t     *counts;    /* of the batch at hand, with ranks */
 	struct gnn_buffer   buffer[GNN_NET_LAYERS_MAX][GNN_SLOTS];
 };
 

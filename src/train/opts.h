@@ -22,6 +22,7 @@ enum gnn_reuse { GNN_REUSE_OFF, GNN_REUSE_AGGREGATES, GNN_REUSE_EMBEDDINGS };
 
 struct gnn_train_opts {
 	struct gnn_store     *store;
+	struct gnn_comm      *comm;       /* ranks that train together; NULL: one alone */
 	struct gnn_backend   *backend;
 	uint32_t              threads;
 	const char           *out_path, *last_path; /* best and last model */

@@ -1,7 +1,7 @@
 /*
- * train/report.h - how old the rows were that an epoch trained on, for --json and the metrics.
+ * train/report.h - what an epoch took and gave, for the reader, --json and the metrics.
  *
- * Flow     epoch report -> [report] -> json
+ * Flow     epoch report -> [report] -> log, json
  * Owns     nothing
  * Lends    nothing
  * Thread   one caller
@@ -19,10 +19,19 @@
 #include "base/json.h"
 #include "train/opts.h"
 
+/* What an epoch's own numbers do not say. */
+struct gnn_report_facts {
+	const char *metric;      /* or NULL */
+	uint64_t    row_bytes;   /* gathered for one vertex */
+	uint64_t    stale_steps; /* as below */
+};
+
 GNN_BEGIN_DECLS
 
 /* Super-batches of n steps; 0: nothing stale is used. */
 void gnn_report_staleness(struct gnn_json *j, const struct gnn_epoch_report *e, uint64_t n);
+/* A line on stderr, and one in the metrics. */
+void gnn_report_epoch(const struct gnn_epoch_report *e, const struct gnn_report_facts *f);
 
 GNN_END_DECLS
 

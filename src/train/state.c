@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 5, PATH_MAX_ = 4096 };
+enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 5, PATH_MAX_ = 4096,
+	SPREAD_BYTES = 16 << 10 };
 
 _Static_assert(sizeof(struct gnn_epoch_report) == WORDS * sizeof(uint64_t), "words only");
 
@@ -117,7 +118,7 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 	const uint64_t scalars[SCALARS] = {s->step, s->best_epoch, s->has_best, s->finished,
 		s->stopped_early};
 	struct floats f = {{NULL}, {0}};
-	char path[PATH_MAX_], graph[32];
+	char path[PATH_MAX_], graph[32], ranks[32];
 	int rc;
 
 	GNN_TRY(file_of(key, path));
@@ -126,6 +127,7 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 	GNN_TRY(new_floats(&f, n));
 	GNN_TRY(copy_floats(&f, n, p, b, false));
 	snprintf(graph, sizeof(graph), "%016llx", (unsigned long long)key->graph);
+	snprintf(ranks, sizeof(ranks), "%u", key->ranks);
 	const struct gnn_tensor_out tensors[] = {
 		{"weights", GNN_F32, 1, {f.count[0]}, f.data[0]},
 		{"moment.0", GNN_F32, 1, {f.count[1]}, f.data[1]},
@@ -137,7 +139,7 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 	struct gnn_tensor_out all[GNN_COUNT_OF(tensors) + 2];
 	uint64_t count = GNN_COUNT_OF(tensors);
 	const struct gnn_tensor_text texts[] = {{"format", FORMAT}, {"version", GNN_VERSION},
-		{"graph", graph}, {"ranks", "1"}, {"settings", key->settings}};
+		{"graph", graph}, {"ranks", ranks}, {"settings", key->settings}};
 
 	memcpy(all, tensors, sizeof(tensors));
 	if (s->epoch_count > 0)
@@ -174,13 +176,13 @@ static int refuse_settings(const char *path, const char *then, const char *now)
 static int check_key(const char *path, struct gnn_safetensors *file,
 	const struct gnn_state_key *key)
 {
-	static const char *const names[] = {"format", "version", "graph", "ranks"};
+	static const char *const names[] = {"format", "version", "graph"};
 	const char *found[GNN_COUNT_OF(names)] = {NULL}, *settings = "";
 	struct gnn_tensor_text text;
 	char graph[32];
 
 	snprintf(graph, sizeof(graph), "%016llx", (unsigned long long)key->graph);
-	const char *const wanted[] = {FORMAT, GNN_VERSION, graph, "1"};
+	const char *const wanted[] = {FORMAT, GNN_VERSION, graph};
 
 	for (uint32_t i = 0; gnn_safetensors_metadata(file, i, &text); i++) {
 		for (uint32_t k = 0; k < GNN_COUNT_OF(names); k++)
@@ -284,5 +286,65 @@ out:
 	free_floats(&f);
 	gnn_file_close(bytes);
 	gnn_safetensors_close(file);
+	return rc;
+}
+
+/* The numbers of a state, for the other ranks. */
+struct numbers {
+	uint64_t step, best_epoch, has_best, finished, stopped_early, epoch_count;
+	struct gnn_epoch_report current;
+};
+
+static struct numbers numbers_of(const struct gnn_train_state *s)
+{
+	return (struct numbers){s->step, s->best_epoch, s->has_best, s->finished,
+		s->stopped_early, s->epoch_count, s->current};
+}
+
+static int take_numbers(struct gnn_train_state *s, const struct numbers *n)
+{
+	int rc = make_room(s, n->epoch_count);
+
+	s->step = n->step;
+	s->best_epoch = n->best_epoch;
+	s->has_best = n->has_best != 0;
+	s->finished = n->finished != 0;
+	s->stopped_early = n->stopped_early != 0;
+	s->epoch_count = n->epoch_count;
+	s->current = n->current;
+	return rc;
+}
+
+static int broadcast(struct gnn_comm *c, void *data, uint64_t bytes)
+{
+	int rc = GNN_OK;
+
+	for (uint64_t at = 0; at < bytes; at += SPREAD_BYTES)
+		GNN_TRY(gnn_comm_broadcast(c, 0, (char *)data + at,
+			gnn_min_u64(SPREAD_BYTES, bytes - at)));
+out:
+	return rc;
+}
+
+int gnn_state_spread(struct gnn_train_state *s, struct gnn_comm *c, struct gnn_net *n,
+	struct gnn_optim *p, struct gnn_backend *b)
+{
+	struct numbers numbers = numbers_of(s);
+	struct floats f = {{NULL}, {0}};
+	int rc;
+
+	if (gnn_comm_size(c) == 1)
+		return GNN_OK;
+	GNN_TRY(broadcast(c, &numbers, sizeof(numbers)));
+	GNN_TRY(take_numbers(s, &numbers));
+	GNN_TRY(broadcast(c, s->epoch, s->epoch_count * sizeof(*s->epoch)));
+	GNN_TRY(new_floats(&f, n));
+	GNN_TRY(copy_floats(&f, n, p, b, false));
+	for (int i = 0; i < 3; i++)
+		GNN_TRY(broadcast(c, f.data[i], f.count[i] * sizeof(float)));
+	GNN_TRY(broadcast(c, s->best, f.count[0] * sizeof(float)));
+	GNN_TRY(copy_floats(&f, n, p, b, true));
+out:
+	free_floats(&f);
 	return rc;
 }

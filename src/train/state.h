@@ -6,11 +6,12 @@
  * Lends    nothing
  * Thread   one caller
  * Fails    GNN_ECONFIG a checkpoint of another graph, configuration or version; GNN_EDATA one that
- *          is damaged; GNN_ECREAT, GNN_EIO while writing
+ *          is damaged; GNN_ECREAT, GNN_EIO while writing; as comm
  */
 #ifndef GNN_TRAIN_STATE_H
 #define GNN_TRAIN_STATE_H
 
+#include "mpi/comm.h"
 #include "train/opts.h"
 
 struct gnn_train_state {
@@ -29,6 +30,7 @@ struct gnn_state_key {
 	const char *folder;
 	const char *settings;
 	uint64_t    graph;   /* gnn_source.identity */
+	uint32_t    ranks;   /* that train now; others may go on */
 };
 
 GNN_BEGIN_DECLS
@@ -42,6 +44,9 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 /* GNN_SKIPPED when there is no checkpoint. */
 int gnn_state_load(struct gnn_train_state *s, const struct gnn_state_key *key,
 	struct gnn_net *n, struct gnn_optim *p, struct gnn_backend *b);
+/* What rank 0 has, on all ranks. */
+int gnn_state_spread(struct gnn_train_state *s, struct gnn_comm *c, struct gnn_net *n,
+	struct gnn_optim *p, struct gnn_backend *b);
 
 GNN_END_DECLS
 

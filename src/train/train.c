@@ -5,15 +5,16 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/metrics.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/trace.h"
 #include "train/carrier.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
+#include "train/prepare.h"
 #include "train/report.h"
 #include "train/state.h"
+#include "train/team.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct run {
 	struct gnn_optim     *optim;
 	struct gnn_evaluator *evaluator;
 	struct gnn_carrier   *carrier;
+	struct gnn_team      *team;
 	struct gnn_train_state state;
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
@@ -38,29 +40,12 @@ struct run {
 	struct gnn_onehop_opts onehop;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
+	bool     stopping;   /* a signal came, to some rank */
 };
 
-static int open_source(struct run *r)
+static bool is_first(const struct run *r)
 {
-	const struct gnn_train_opts *o = r->o;
-	struct gnn_bottom *bottom = NULL;
-	int rc;
-
-	GNN_TRY(gnn_source_check(o->store));
-	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
-		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
-			"this version does not; import it without weights",
-			gnn_container_path(o->store->container));
-	if (o->precomputed) /* while the memory is free */
-		GNN_TRY(gnn_bottom_open(&bottom, &(struct gnn_bottom_opts){.store = o->store,
-			.backend = o->backend, .arch = o->shape.arch, .threads = o->threads,
-			.scratch = o->scratch}));
-	GNN_TRY(gnn_source_open(&r->source, o->store, bottom));
-	if (o->precomputed && o->dropout > 0)
-		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
-			"aggregates%s", r->source->bottom->parts > 1 ? " and on own rows" : "");
-out:
-	return rc;
+	return gnn_comm_rank(r->o->comm) == 0;
 }
 
 uint64_t gnn_train_stale_steps(const struct gnn_train_opts *o)
@@ -88,7 +73,8 @@ static struct gnn_batches_opts batches_of(const struct run *r)
 
 	return (struct gnn_batches_opts){.source = r->source, .net = r->net,
 		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
-		.last_step = r->steps,
+		.last_step = r->steps, .rank = gnn_comm_rank(o->comm),
+		.ranks = gnn_comm_size(o->comm),
 		.workers = batch_workers(o),
 		.onehop = o->layerwise && o->reuse != GNN_REUSE_EMBEDDINGS ? &r->onehop : NULL,
 		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
@@ -110,7 +96,7 @@ static int open_layerwise(struct run *r)
 	batches = batches_of(r);
 	if (o->reuse != GNN_REUSE_OFF)
 		GNN_TRY(gnn_hot_choose(&r->hot, &(struct gnn_hot_opts){.policy = o->hot_policy,
-			.ratio = o->hot_ratio, .batches = &batches}));
+			.ratio = o->hot_ratio, .batches = &batches, .comm = o->comm}));
 	r->onehop = (struct gnn_onehop_opts){.super_batch = o->super_batch};
 	if (r->hot != NULL) {
 		r->onehop.place = r->hot->place;
@@ -130,19 +116,21 @@ static int open_run(struct run *r)
 		.dropout = o->dropout, .seed = o->seed};
 	int rc;
 
-	GNN_TRY(open_source(r));
+	GNN_TRY(gnn_prepare_source(&r->source, o));
 	net.shape.dim_in = r->source->dim;
 	net.shape.channels[net.shape.layers - 1] = r->source->classes;
 	GNN_TRY(gnn_net_create(&r->net, &net));
 	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
-		.source = r->source, .net = r->net, .backend = o->backend, .metric = o->metric,
-		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
+		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
+		.metric = o->metric, .threads = o->threads, .folder = o->checkpoint,
+		.scratch = o->scratch}));
 	GNN_TRY(gnn_table_init(&r->table, o->backend, r->source, o->gather, o->sample));
 	GNN_TRY(open_layerwise(r));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
+	GNN_TRY(gnn_team_open(&r->team, o->comm, r->net, o->backend));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
-		.graph = r->source->identity};
+		.graph = r->source->identity, .ranks = gnn_comm_size(o->comm)};
 	r->steps_an_epoch = gnn_ceil_div(r->source->train_count, o->batch_size);
 	r->steps = o->epochs * r->steps_an_epoch;
 out:
@@ -199,7 +187,9 @@ static int save(struct run *r)
 		r->state.history.data = NULL;
 		GNN_TRY(gnn_shelves_save(r->shelves, r->state.step, &r->state.history));
 	}
-	GNN_TRY(gnn_state_save(&r->state, &r->key, r->net, r->optim, r->o->backend));
+	GNN_TRY(gnn_team_check(r->team));
+	if (is_first(r))
+		GNN_TRY(gnn_state_save(&r->state, &r->key, r->net, r->optim, r->o->backend));
 	r->checkpoint_ns = gnn_clock_ns();
 out:
 	return rc;
@@ -220,28 +210,63 @@ static int refuse_loss(const struct run *r, const struct gnn_there *b, double lo
 		b->seed_count > GNN_THERE_SEEDS ? " ..." : "");
 }
 
+/* What the mean of the loss is over: every seed has a label. */
+static uint64_t cells_of_step(const struct run *r, uint64_t step)
+{
+	uint64_t first;
+
+	return gnn_batches_seeds(r->source, r->o->batch_size, step, &first) *
+		(r->source->labels != NULL ? r->source->classes : 1);
+}
+
+/* What a batch took and gave, here and, when it returns, at all ranks. */
+static int tally(struct run *r, const struct gnn_there *t, const struct gnn_loss_args *loss)
+{
+	struct gnn_epoch_report *e = &r->state.current;
+	struct gnn_tally a = {.loss = loss->loss, .counted = loss->counted,
+		.input_vertices = r->o->layerwise ? t->bottom.gathered : t->sample.id_count,
+		.aggregated = t->bottom.computed, .reused = t->bottom.reused,
+		.h2d_bytes = t->copied_bytes, .age = t->bottom.age, .stop = gnn_stop_wanted()};
+	int rc;
+
+	GNN_TRY(gnn_team_tally(r->team, &a));
+	GNN_ASSERT(a.counted == cells_of_step(r, t->step));
+	e->loss_sum += a.loss;
+	e->counted += a.counted;
+	e->input_vertices += a.input_vertices;
+	e->aggregated += a.aggregated;
+	e->reused += a.reused;
+	e->h2d_bytes += a.h2d_bytes;
+	e->max_sample_age = gnn_max_u64(e->max_sample_age, a.age);
+	r->stopping |= a.stop > 0;
+out:
+	return rc;
+}
+
 /* Forward, loss, backward and one step of the optimiser on a batch that is there. */
 static int step(struct run *r, const struct gnn_there *t)
 {
 	struct gnn_backend *backend = r->o->backend;
 	struct gnn_epoch_report *e = &r->state.current;
 	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
-		.rows = t->seed_count, .width = r->source->classes};
+		.rows = t->seed_count, .width = r->source->classes,
+		.total = cells_of_step(r, t->step)};
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	double change = 0.0;
 	float *y;
 	int rc;
 
+	GNN_TRY(gnn_team_begin(r->team, &t->sample));
 	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, t->step, &y));
 	loss.y = y;
 	GNN_TRY(backend->ops->grad->loss(backend, &loss));
 	if (!isfinite(loss.loss))
 		GNN_TRY(refuse_loss(r, t, loss.loss));
 	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, t->step, t->dy));
+	GNN_TRY(tally(r, t, &loss));
+	GNN_TRY(gnn_team_finish(r->team));
 	GNN_TRY(gnn_optim_step(r->optim, t->step, r->steps, &change));
 	gnn_trace_end(span, "compute");
-	e->loss_sum += loss.loss;
-	e->counted += loss.counted;
 	e->max_weight_change = fmax(e->max_weight_change, change);
 	e->compute_s += gnn_clock_s_since(start);
 out:
@@ -261,57 +286,16 @@ static int learn(struct run *r, const struct gnn_there *t)
 	int rc;
 
 	GNN_TRY(step(r, t));
-	e->input_vertices += r->o->layerwise ? t->bottom.gathered : t->sample.id_count;
 	e->cpu_embed_s += t->bottom.seconds;
-	e->aggregated += t->bottom.computed;
-	e->reused += t->bottom.reused;
-	e->max_sample_age = gnn_max_u64(e->max_sample_age, t->bottom.age);
 	add_staleness(&e->staleness, &t->staleness);
 	e->sample_s += t->sample_s;
 	e->collect_s += t->collect_s;
 	e->transfer_s += t->transfer_s;
-	e->h2d_bytes += t->copied_bytes;
 	r->state.step = t->step + 1;
 	if (r->shelves != NULL)
 		GNN_TRY(gnn_shelves_publish(r->shelves, r->state.step));
 out:
 	return rc;
-}
-
-static void report_epoch(const struct run *r, const struct gnn_epoch_report *e)
-{
-	struct gnn_json *line = gnn_metrics_begin("epoch");
-	char figures[64] = "";
-
-	if (!isnan(e->train) || !isnan(e->valid))
-		snprintf(figures, sizeof(figures), ", train %.4f, valid %.4f", e->train, e->valid);
-	gnn_log(GNN_LOG_INFO, "train", "epoch %llu: loss %.4f%s, %.2f s (sample %.2f, collect "
-		"%.2f, transfer %.2f, compute %.2f, evaluate %.2f)", (unsigned long long)e->epoch,
-		e->loss, figures, e->wall_s, e->sample_s, e->collect_s, e->transfer_s,
-		e->compute_s, e->eval_s);
-	if (line == NULL)
-		return;
-	gnn_json_u64(line, "epoch", e->epoch);
-	gnn_json_real(line, "loss", e->loss);
-	gnn_json_text(line, "metric", gnn_evaluator_metric(r->evaluator));
-	gnn_json_real(line, "train", e->train);
-	gnn_json_real(line, "valid", e->valid);
-	gnn_json_real(line, "wall_s", e->wall_s);
-	gnn_json_real(line, "sample_s", e->sample_s);
-	gnn_json_real(line, "collect_s", e->collect_s);
-	gnn_json_real(line, "transfer_s", e->transfer_s);
-	gnn_json_real(line, "compute_s", e->compute_s);
-	gnn_json_real(line, "eval_s", e->eval_s);
-	gnn_json_u64(line, "input_vertices", e->input_vertices);
-	gnn_json_u64(line, "gathered_bytes", e->input_vertices * gnn_source_row_bytes(r->source));
-	gnn_json_u64(line, "h2d_bytes", e->h2d_bytes);
-	gnn_json_real(line, "cpu_embed_s", e->cpu_embed_s);
-	gnn_json_u64(line, "aggregated_vertices", e->aggregated);
-	gnn_json_u64(line, "reused_vertices", e->reused);
-	gnn_json_u64(line, "max_sample_age", e->max_sample_age);
-	gnn_json_real(line, "gpu_idle_s", e->idle_s);
-	gnn_report_staleness(line, e, gnn_train_stale_steps(r->o));
-	gnn_metrics_end(line);
 }
 
 /* Without a validation figure the last epoch is the best. */
@@ -341,8 +325,10 @@ static int evaluate(struct run *r, uint64_t epoch)
 	double figure[GNN_SPLIT_COUNT] = {NAN, NAN, NAN};
 	int rc = GNN_OK;
 
-	if ((epoch + 1) % r->o->eval_every == 0 || epoch + 1 == r->o->epochs)
+	if ((epoch + 1) % r->o->eval_every == 0 || epoch + 1 == r->o->epochs) {
+		gnn_comm_phase(r->o->comm, "evaluation");
 		GNN_TRY(gnn_evaluator_run(r->evaluator, figure));
+	}
 	e->train = figure[GNN_TRAIN];
 	e->valid = figure[GNN_VALID];
 	e->test = figure[GNN_TEST];
@@ -355,6 +341,20 @@ static bool is_out_of_patience(const struct run *r, uint64_t epoch)
 {
 	return r->o->patience > 0 && r->state.has_best &&
 		epoch - r->state.best_epoch >= r->o->patience;
+}
+
+/* Rank 0 looks at the clock. */
+static int save_if_due(struct run *r)
+{
+	uint64_t due = is_first(r) && (r->state.finished || r->checkpoint_ns == 0 ||
+		gnn_clock_s_since(r->checkpoint_ns) >= CHECKPOINT_S);
+	int rc;
+
+	GNN_TRY(gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MAX, &due, 1));
+	if (due > 0)
+		GNN_TRY(save(r));
+out:
+	return rc;
 }
 
 static int end_epoch(struct run *r, uint64_t epoch)
@@ -370,16 +370,17 @@ static int end_epoch(struct run *r, uint64_t epoch)
 	e->loss = e->counted > 0 ? e->loss_sum / (double)e->counted : NAN;
 	GNN_TRY(evaluate(r, epoch));
 	e->wall_s += gnn_clock_s_since(r->epoch_start_ns);
+	gnn_comm_phase(r->o->comm, "training");
 	GNN_TRY(gnn_state_add(s));
 	if (evaluated)
 		GNN_TRY(keep_best(r, epoch));
-	report_epoch(r, e);
+	gnn_report_epoch(e, &(struct gnn_report_facts){.metric = gnn_evaluator_metric(r->evaluator),
+		.row_bytes = gnn_source_row_bytes(r->source),
+		.stale_steps = gnn_train_stale_steps(r->o)});
 	memset(e, 0, sizeof(*e));
 	s->stopped_early = is_out_of_patience(r, epoch) && epoch + 1 < r->o->epochs;
 	s->finished = s->stopped_early || epoch + 1 == r->o->epochs;
-	if (s->finished || r->checkpoint_ns == 0 ||
-		gnn_clock_s_since(r->checkpoint_ns) >= CHECKPOINT_S)
-		GNN_TRY(save(r));
+	GNN_TRY(save_if_due(r));
 	r->epoch_start_ns = gnn_clock_ns();
 out:
 	return rc;
@@ -392,7 +393,7 @@ static int stop(struct run *r)
 	int rc;
 
 	r->state.current.wall_s += gnn_clock_s_since(r->epoch_start_ns);
-	GNN_TRY(save(r));
+	GNN_TRY(gnn_comm_agree(r->o->comm, save(r)));
 	rc = gnn_err(GNN_ESTOP, "stopped by a signal in epoch %llu behind batch %llu of %llu: "
 		"%s has the state, --resume goes on",
 		(unsigned long long)(step / r->steps_an_epoch + 1),
@@ -447,6 +448,7 @@ static int run_steps(struct run *r)
 
 	GNN_TRY(start_shelves(r));
 	GNN_TRY(start_batches(r));
+	gnn_comm_phase(r->o->comm, "training");
 	r->epoch_start_ns = gnn_clock_ns();
 	GNN_TRY(end_epoch_if_due(r)); /* stopped while it was evaluated */
 	while (!r->state.finished) {
@@ -460,7 +462,9 @@ static int run_steps(struct run *r)
 		gnn_progress_add(r->progress, 1, 0);
 		GNN_TRY(end_epoch_if_due(r));
 		gnn_crash_point("step");
-		if (gnn_stop_wanted() && !r->state.finished)
+		if (gnn_comm_size(r->o->comm) == 1)
+			r->stopping = gnn_stop_wanted(); /* perhaps while it was evaluated */
+		if (r->stopping && !r->state.finished)
 			GNN_TRY(stop(r));
 	}
 	rc = GNN_OK;
@@ -484,6 +488,8 @@ static int publish(struct run *r)
 	float *last = NULL;
 	int rc;
 
+	if (!is_first(r))
+		return GNN_OK;
 	GNN_NEW_ARRAY(last, p->floats, GNN_MEM_MODEL);
 	GNN_TRY(b->ops->copy(b, last, bytes, gnn_net_weights(r->net), bytes, bytes, 1));
 	GNN_TRY(b->ops->sync(b));
@@ -498,6 +504,7 @@ out:
 static void close_run(struct run *r)
 {
 	gnn_carrier_stop(r->carrier);
+	gnn_team_close(r->team);
 	gnn_evaluator_destroy(r->evaluator);
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
@@ -533,12 +540,15 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 
 	memset(report, 0, sizeof(*report));
 	gnn_stop_listen();
+	gnn_comm_phase(o->comm, "loading");
 	GNN_TRY(open_run(&r));
 	report->steps_an_epoch = r.steps_an_epoch;
 	report->train_count = r.source->train_count;
 	report->weights = gnn_net_params(r.net)->learned;
-	if (o->resume)
+	if (o->resume && is_first(&r))
 		GNN_TRY(gnn_state_load(&r.state, &r.key, r.net, r.optim, o->backend));
+	if (o->resume)
+		GNN_TRY(gnn_state_spread(&r.state, o->comm, r.net, r.optim, o->backend));
 	if (r.state.step > 0)
 		gnn_log(GNN_LOG_INFO, "train", "resumed behind epoch %llu, batch %llu",
 			(unsigned long long)(r.state.step / r.steps_an_epoch),
@@ -550,10 +560,12 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 		r.state.finished = false; /* more epochs are asked for now */
 	if (!r.state.finished)
 		GNN_TRY(run_steps(&r));
-	GNN_TRY(publish(&r));
+	GNN_TRY(gnn_comm_agree(o->comm, publish(&r)));
 	fill_report(&r, report);
 	report->wall_s = gnn_clock_s_since(start);
 out:
+	if (rc < 0) /* others must hear why before what they need is gone */
+		(void)gnn_comm_agree(o->comm, rc);
 	close_run(&r);
 	return rc;
 }

@@ -183,7 +183,7 @@ TEST(Carrier, AggregatesOfTheBatch)
 	gnn_table done;
 	gnn_hot *hot = nullptr;
 	gnn_batches_opts batches{};
-	gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches};
+	gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches, nullptr};
 
 	batches.source = &source.s;
 	ASSERT_EQ(gnn_hot_choose(&hot, &ho), GNN_OK);

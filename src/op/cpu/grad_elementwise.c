@@ -73,6 +73,12 @@ int gnn_cpu_activate_back(struct gnn_backend *b, const struct gnn_activate_args 
 	return GNN_OK;
 }
 
+/* Of several ranks that have this row one counts it. */
+static bool is_counted(const struct gnn_batch_norm_args *a, uint64_t row)
+{
+	return a->ranks == NULL || (a->counts[row] >> a->bit & 1) != 0;
+}
+
 /* Two sums per column over the rows of a slab: of x and (x - mean)^2, or of dy and dy xhat. */
 static void sum_columns(const struct gnn_batch_norm_args *a, double *part, uint64_t first,
 	uint64_t rows, const double *mean)
@@ -83,6 +89,8 @@ static void sum_columns(const struct gnn_batch_norm_args *a, double *part, uint6
 	for (uint64_t r = first; r < first + rows; r++) {
 		const float *x = a->x + r * n, *dy = a->dy == NULL ? NULL : a->dy + r * n;
 
+		if (dy == NULL && !is_counted(a, r))
+			continue;
 		for (uint32_t j = 0; j < n; j++) {
 			if (dy != NULL) {
 				part[j] += dy[j];
@@ -113,29 +121,50 @@ static void sum_rows(struct gnn_backend *b, const struct gnn_batch_norm_args *a,
 			sum[i] += part[s * pitch + i];
 }
 
+/* The sums (2, width) of all ranks, and how many rows those are. */
+static int add_ranks(const struct gnn_batch_norm_args *a, double *sum, double *n)
+{
+	const uint32_t count = 2 * a->width;
+	int rc;
+
+	*n = (double)a->rows;
+	if (a->ranks == NULL)
+		return GNN_OK;
+	sum[count] = 0.0;
+	for (uint64_t r = 0; r < a->rows; r++)
+		sum[count] += is_counted(a, r) ? 1.0 : 0.0;
+	rc = a->ranks->add(a->ranks->arg, sum, count + 1);
+	*n = sum[count];
+	return rc;
+}
+
 /* Mean and variance of the rows; the running variance is the unbiased one. */
-static void take_moments(struct gnn_backend *b, const struct gnn_batch_norm_args *a, double *part,
+static int take_moments(struct gnn_backend *b, const struct gnn_batch_norm_args *a, double *part,
 	double *sum)
 {
-	const double n = (double)a->rows;
-	double *mean = sum + 2 * (uint64_t)a->width;
+	double *mean = sum + 3 * (uint64_t)a->width, n;
+	int rc;
 
 	sum_rows(b, a, part, sum, NULL);
+	GNN_TRY(add_ranks(a, sum, &n));
 	for (uint32_t j = 0; j < a->width; j++)
 		mean[j] = sum[j] / n;
 	sum_rows(b, a, part, sum, mean);
+	GNN_TRY(add_ranks(a, sum, &n));
 	for (uint32_t j = 0; j < a->width; j++) {
 		const double var = sum[a->width + j] / n;
-		const double unbiased = a->rows > 1 ? var * n / (n - 1) : var;
+		const double unbiased = n > 1 ? var * n / (n - 1) : var;
 
 		a->mean[j] = (float)mean[j];
 		a->rstd[j] = (float)(1.0 / sqrt(var + NORM_EPSILON));
 		a->running_mean[j] += (float)(NORM_MOMENTUM * (mean[j] - a->running_mean[j]));
 		a->running_var[j] += (float)(NORM_MOMENTUM * (unbiased - a->running_var[j]));
 	}
+out:
+	return rc;
 }
 
-/* Room for the shares of all slabs, the sums and the means. */
+/* Room for the shares of all slabs, the sums and, one width behind them, the means. */
 static int new_sums(double **part, double **sum, const struct gnn_batch_norm_args *a)
 {
 	const uint64_t pitch = 2 * (uint64_t)a->width;
@@ -154,7 +183,7 @@ int gnn_cpu_batch_norm(struct gnn_backend *b, const struct gnn_batch_norm_args *
 
 	if (a->training) {
 		GNN_TRY(new_sums(&part, &sum, a));
-		take_moments(b, a, part, sum);
+		GNN_TRY(take_moments(b, a, part, sum));
 	} else {
 		for (uint32_t j = 0; j < a->width; j++) {
 			a->mean[j] = a->running_mean[j];
@@ -171,11 +200,13 @@ out:
 	return rc;
 }
 
-/* dx = gamma rstd (dy - mean(dy) - xhat mean(dy xhat)). */
+/*
+ * dx = gamma rstd (dy - mean(dy) - xhat mean(dy xhat)). The means are of the whole batch: a row
+ * that other ranks have too takes them where it counts.
+ */
 int gnn_cpu_batch_norm_back(struct gnn_backend *b, const struct gnn_batch_norm_args *a)
 {
-	const double n = (double)a->rows;
-	double *part = NULL, *sum;
+	double *part = NULL, *sum, n;
 	int rc;
 
 	GNN_TRY(new_sums(&part, &sum, a));
@@ -184,6 +215,7 @@ int gnn_cpu_batch_norm_back(struct gnn_backend *b, const struct gnn_batch_norm_a
 		a->dbeta[j] += (float)sum[j];
 		a->dgamma[j] += (float)sum[a->width + j];
 	}
+	GNN_TRY(add_ranks(a, sum, &n));
 #pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
 		for (uint32_t j = 0; j < a->width; j++) {
@@ -192,8 +224,8 @@ int gnn_cpu_batch_norm_back(struct gnn_backend *b, const struct gnn_batch_norm_a
 			const float mean_dy = (float)(sum[j] / n);
 			const float mean_dyx = (float)(sum[a->width + j] / n);
 
-			a->dx[i] = a->gamma[j] * a->rstd[j] *
-				(a->dy[i] - mean_dy - xhat * mean_dyx);
+			a->dx[i] = a->gamma[j] * a->rstd[j] * (is_counted(a, r) ?
+				a->dy[i] - mean_dy - xhat * mean_dyx : a->dy[i]);
 		}
 out:
 	gnn_mem_free(part);

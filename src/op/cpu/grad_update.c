@@ -64,12 +64,14 @@ int gnn_cpu_loss(struct gnn_backend *b, struct gnn_loss_args *a)
 	const uint64_t height = gnn_max_u64(LOSS_ROWS, gnn_ceil_div(a->rows, LOSS_BLOCKS));
 	const uint64_t blocks = gnn_ceil_div(a->rows, height);
 	double sum[LOSS_BLOCKS];
+	uint64_t total;
 	float share;
 
 	a->counted = a->labels != NULL ? a->rows * a->width : 0;
 	for (uint64_t r = 0; a->labels == NULL && r < a->rows; r++)
 		a->counted += a->label[r] >= 0;
-	share = a->counted > 0 ? (float)(1.0 / (double)a->counted) : 0.0f;
+	total = a->total > 0 ? a->total : a->counted;
+	share = total > 0 ? (float)(1.0 / (double)total) : 0.0f;
 #pragma omp parallel for num_threads(gnn_cpu_team(b, 16 * a->rows * a->width)) schedule(static)
 	for (uint64_t i = 0; i < blocks; i++)
 		sum[i] = loss_block(a, i * height, gnn_min_u64(height, a->rows - i * height),

@@ -1,0 +1,54 @@
+/* train/prepare.c - see prepare.h. */
+#include "train/prepare.h"
+
+#include "base/log.h"
+#include "infer/share.h"
+
+#include <stdio.h>
+
+/* Made by rank 0, whatever their number: the same bits. The others find it. */
+static int open_bottom(const struct gnn_train_opts *o, struct gnn_bottom **bottom)
+{
+	const bool first = gnn_comm_rank(o->comm) == 0;
+	const struct gnn_bottom_opts b = {.store = o->store, .backend = o->backend,
+		.arch = o->shape.arch, .threads = o->threads, .scratch = o->scratch};
+	int rc = GNN_OK;
+
+	gnn_comm_phase(o->comm, "aggregates of the bottom layer");
+	if (first)
+		GNN_TRY(gnn_bottom_open(bottom, &b));
+	GNN_TRY(gnn_comm_agree(o->comm, GNN_OK));
+	if (!first)
+		GNN_TRY(gnn_bottom_open(bottom, &b));
+out:
+	if (rc < 0) {
+		gnn_bottom_close(*bottom);
+		*bottom = NULL;
+	}
+	return rc;
+}
+
+int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opts *o)
+{
+	struct gnn_bottom *bottom = NULL;
+	char identity[32];
+	int rc;
+
+	*out = NULL;
+	GNN_TRY(gnn_source_check(o->store));
+	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
+		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
+			"this version does not; import it without weights",
+			gnn_container_path(o->store->container));
+	if (o->precomputed) /* while the memory is free */
+		GNN_TRY(open_bottom(o, &bottom));
+	GNN_TRY(gnn_source_open(out, o->store, bottom));
+	snprintf(identity, sizeof(identity), "%016llx",
+		(unsigned long long)(*out)->identity);
+	GNN_TRY(gnn_share_same(o->comm, "store", identity));
+	if (o->precomputed && o->dropout > 0)
+		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
+			"aggregates%s", (*out)->bottom->parts > 1 ? " and on own rows" : "");
+out:
+	return rc;
+}

@@ -1,0 +1,21 @@
+/*
+ * train/prepare.h - what a training works on, the same on all its ranks.
+ *
+ * Flow     store, options -> [prepare] -> source
+ * Owns     nothing
+ * Lends    nothing
+ * Thread   one caller; collective
+ * Fails    as source and bottom; GNN_ECONFIG ranks that see different stores; as comm
+ */
+#ifndef GNN_TRAIN_PREPARE_H
+#define GNN_TRAIN_PREPARE_H
+
+#include "train/opts.h"
+
+GNN_BEGIN_DECLS
+
+int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opts *o);
+
+GNN_END_DECLS
+
+#endif

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Training by several ranks: what one rank of the same batch learns, equal bits, failures of one.
+
+usage: train_ranks_test.py GNNRUN [TrainRanks.test_name ...]
+
+GNN_KILLS=100 kills ranks a hundred times instead of ten, or three in a build with a sanitizer.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import unittest
+
+from launcher import MPIRUN, disturb, finish, launch, said
+from program import PROGRAM, SANITIZED, TrainCase, numpy_or_skip, read, run, start
+
+np = numpy_or_skip()
+
+SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 3, '--log', 'warn')
+LONG = ('--epochs', 16, '--batch-size', 20, '--eval-every', 5)
+
+
+def floats(path):
+    """All weights of a model, one behind the other."""
+    data = read(path)
+    head = int.from_bytes(data[:8], 'little')
+    return np.frombuffer(data[8 + head:], dtype=np.float32)
+
+
+class TrainRanks(TrainCase):
+    # The last step of an epoch has one seed: all ranks but one are empty in it.
+    SBM = (*TrainCase.SBM[:-1], 601)
+
+    def words(self, name, *args, store=None):
+        return ['train', store or self.store, '--out', self.path(name + '.safetensors'), '--json',
+                *SMALL, *args]
+
+    def train(self, ranks, name, *args, store=None):
+        """The report of a training; ranks 0: without mpirun."""
+        words = self.words(name, *args, store=store)
+        p = finish(launch(ranks, *words)) if ranks > 0 else start(*words)
+        self.assertEqual(p.returncode, 0, f'{ranks} ranks: {args}\n{p.stderr}')
+        return json.loads(p.stdout)
+
+    def models(self, name):
+        return [read(self.path(name + end)) for end in ('.safetensors', '.last.safetensors')]
+
+    def remove(self, name):
+        for end in ('.safetensors', '.last.safetensors'):
+            if os.path.exists(self.path(name + end)):
+                os.remove(self.path(name + end))
+        shutil.rmtree(self.path(name + '.safetensors.ckpt'), ignore_errors=True)
+
+    def agree(self, one, many, tolerance=2e-5):
+        """Losses and weights are those of one rank within rounding; so are the figures."""
+        for a, b in zip(one['epochs'], many['epochs']):
+            self.assertAlmostEqual(a['loss'], b['loss'], delta=tolerance * abs(a['loss']))
+            for split in ('train', 'valid'):
+                self.assertAlmostEqual(a[split], b[split], delta=0.008)
+        self.assertEqual(len(one['epochs']), len(many['epochs']))
+
+    def compare(self, ranks, *args, store=None):
+        one = self.train(0, 'one', *args, store=store)
+        w = floats(self.path('one.last.safetensors'))
+        for n in ranks:
+            with self.subTest(ranks=n, args=args):
+                many = self.train(n, 'many', *args, store=store)
+                self.assertEqual(many['ranks'], n)
+                self.agree(one, many)
+                off = np.abs(floats(self.path('many.last.safetensors')) - w).max()
+                # Adam's first steps are of the gradient's sign: tiny ones may flip.
+                self.assertLess(off, 0.02 * np.abs(w).max())
+
+    def test_agrees_with_one_rank(self):
+        for arch, extra in (('gcn', ()), ('sage', ()), ('gin', ()), ('gat', ('--heads', 4))):
+            self.compare((1, 2, 3, 4), '--arch', arch, *extra)
+
+    def test_every_option_agrees_with_one_rank(self):
+        for i, args in enumerate((
+                ('--sampler', 'labor', '--batch-dependency', 2), ('--dropout', .5),
+                ('--clip', .05, '--weight-decay', '1e-2,0', '--schedule', 'cosine'),
+                ('--optimizer', 'sgd', '--lr', .1), ('--layers', 3, '--fanout', '2,all,3'),
+                ('--arch', 'gin', '--layers', 3, '--fanout', '3,2,2', '--optimizer', 'sgd'),
+                ('--pipeline', 'off', '--orchestration', 'step-cpu'),
+                ('--orchestration', 'layer'), ('--arch', 'gin', '--orchestration', 'layer'),
+                ('--orchestration', 'layer', '--reuse', 'aggregates', '--super-batch', 3),
+                ('--arch', 'gcn', '--orchestration', 'layer', '--reuse', 'aggregates',
+                 '--hot-policy', 'degree'),
+                ('--bottom', 'precomputed'), ('--arch', 'gin', '--bottom', 'precomputed'),
+                ('--batch-size', 2), ('--layers', 1, '--fanout', 3))):
+            self.compare((3 - i % 2,), *args, *(('--epochs', 1) if '--batch-size' in args else ()))
+
+    def test_many_labels_and_narrow_features(self):
+        folder = self.path('cells')
+        os.makedirs(folder)
+        draw = np.random.default_rng(1)
+        np.save(os.path.join(folder, 'edges.npy'), draw.integers(0, 800, (2, 6000)))
+        np.save(os.path.join(folder, 'feat.npy'),
+                draw.standard_normal((800, 20)).astype(np.float16))
+        np.save(os.path.join(folder, 'label.npy'), draw.integers(0, 2, (800, 4), np.uint8))
+        np.save(os.path.join(folder, 'train_idx.npy'), np.arange(0, 800, 2))
+        np.save(os.path.join(folder, 'valid_idx.npy'), np.arange(1, 800, 4))
+        run('import', folder, self.path('cells.h5'))
+        self.compare((3,), store=self.path('cells.h5'))
+
+    def test_counts_are_those_of_all_ranks(self):
+        one = self.train(0, 'one', '--fanout', 'all', '--batch-size', 601)
+        many = self.train(2, 'many', '--fanout', 'all', '--batch-size', 601)
+        for a, b in zip(one['epochs'], many['epochs']):
+            # Both halves of the seeds need most of the graph.
+            self.assertGreater(b['input_vertices'], a['input_vertices'])
+            self.assertLessEqual(b['input_vertices'], 2 * a['input_vertices'])
+
+    def test_equal_bits_at_one_number_of_ranks(self):
+        for arch, ranks in (('gcn', 2), ('sage', 3), ('gin', 3), ('gat', 2)):
+            with self.subTest(arch=arch):
+                a = self.train(ranks, 'a', '--arch', arch, '--threads', 1, '--pipeline', 'off')
+                b = self.train(ranks, 'b', '--arch', arch, '--threads', 5)
+                self.assertEqual(self.models('a'), self.models('b'))
+                self.assertEqual([e['loss'] for e in a['epochs']],
+                                 [e['loss'] for e in b['epochs']])
+
+    def test_patience_ends_it_for_all(self):
+        report = self.train(3, 'p', '--patience', 2, '--epochs', 60, '--lr', 0.05)
+        self.assertTrue(report['stopped_early'])
+        self.assertEqual(len(report['epochs']), report['best_epoch'] + 2)
+
+    def goes_on(self, name, whole, *args, ranks=3):
+        """--resume ends with the bits of a run that nobody disturbed."""
+        self.train(ranks, name, '--resume', *args)
+        self.assertEqual(self.models(name), whole)
+
+    def test_goes_on_with_as_many_ranks_and_with_others(self):
+        whole = self.train(3, 'whole', '--epochs', 6)
+        for i, point in enumerate(('step@4', 'checkpoint@1', 'step@20', 'step@27')):
+            with self.subTest(point=point):
+                fault = {0 if 'check' in point else i % 3: ('--faults', f'crash:{point}')}
+                words = self.words('k', '--epochs', 6)
+                p = finish(launch(3, *words, apart=fault))
+                self.assertNotEqual(p.returncode, 0)
+                self.assertFalse(os.path.exists(self.path('k.safetensors')))
+                self.goes_on('k', self.models('whole'), '--epochs', 6)
+                self.remove('k')
+        for ranks in (0, 2, 4):
+            with self.subTest(ranks=ranks):
+                p = finish(launch(3, *self.words('k', '--epochs', 6),
+                                  apart={1: ('--faults', 'crash:step@20')}))
+                self.assertNotEqual(p.returncode, 0)
+                self.agree(whole, self.train(ranks, 'k', '--resume', '--epochs', 6))
+                self.remove('k')
+
+    def test_a_signal_at_any_rank_stops_all_behind_one_step(self):
+        self.train(3, 'whole', *LONG)
+        whole, stopped, draw = self.models('whole'), 0, random.Random(3)
+        for rank in (0, 1, 2):
+            for number in (signal.SIGUSR1, signal.SIGTERM):
+                p = disturb(self, launch(3, *self.words('s', *LONG)), 3, number, rank,
+                            0.1 + draw.random() * .4)
+                self.assertIn(p.returncode, (75, 0), p.stderr)
+                stopped += p.returncode == 75
+                if p.returncode == 75:
+                    self.assertEqual(len(said(p)), 1, p.stderr)
+                    self.assertFalse(os.path.exists(self.path('s.safetensors')))
+                self.goes_on('s', whole, *LONG)
+                self.assertEqual(os.listdir(self.path('s.safetensors.ckpt')),
+                                 ['state.safetensors'])
+                self.remove('s')
+        self.assertGreater(stopped, 1)
+
+    def test_killed_ranks(self):
+        self.train(3, 'whole', *LONG)
+        whole, hit, draw = self.models('whole'), 0, random.Random(4)
+        kills = int(os.environ.get('GNN_KILLS', 3 if SANITIZED else 10))
+        for i in range(kills):
+            rank, delay = draw.randrange(3), draw.random() * .6
+            with self.subTest(i=i, rank=rank, delay=delay):
+                p = disturb(self, launch(3, *self.words('k', *LONG)), 3, signal.SIGKILL, rank,
+                            delay)
+                self.assertLess(p.took, 30)
+                hit += p.returncode != 0
+                self.goes_on('k', whole, *LONG)
+                self.remove('k')
+        self.assertGreater(hit, kills // 4)
+
+    def test_silent_rank(self):
+        for rank in (0, 2):
+            p = disturb(self, launch(3, *self.words('q', *LONG, '--epochs', 4000,
+                                                    '--peer-timeout', 2)), 3,
+                        signal.SIGSTOP, rank, 0.3)
+            self.assertEqual(p.returncode, 74, p.stderr)
+            self.assertLess(p.took, 2 + 10)
+            self.assertEqual(len(said(p)), 1, p.stderr)
+            self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
+            self.assertRegex(p.stderr, 'training|evaluation|loading')
+            self.remove('q')
+
+    def test_one_rank_fails(self):
+        """Wherever it is: all end, one of them says which and why."""
+        for rule, codes, extra in (('alloc:fail', {71}, ('--arch', 'gin')),
+                                   ('open:eio', {66, 73, 74}, ()), ('read:eio', {65, 74}, ()),
+                                   ('write:eio', {73, 74}, ())):
+            n, failures, passes = 1, 0, 0
+            while n < 30000 and passes < 4:
+                rank = 0 if rule == 'write:eio' else n % 3
+                p = finish(launch(3, *self.words('f', *extra),
+                                  apart={rank: ('--faults', f'{rule}@{n}')}))
+                with self.subTest(rule=rule, n=n, rank=rank):
+                    self.assertIn(p.returncode, {0} | codes, p.stderr)
+                    self.assertLess(p.took, 30)
+                    passes += p.returncode == 0
+                    if p.returncode != 0:
+                        failures += 1
+                        self.assertEqual(len(said(p)), 1, p.stderr)
+                        if rank > 0:
+                            self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
+                n += 1 + n // 2
+                self.remove('f')
+            self.assertGreater(failures, 1, rule)
+
+    def test_a_loss_that_is_no_number(self):
+        p = finish(launch(3, *self.words('n', '--optimizer', 'sgd', '--lr', 1e6)))
+        self.assertEqual(p.returncode, 65, p.stderr)
+        self.assertEqual(len(said(p)), 1, p.stderr)
+
+    def test_other_options_and_other_stores(self):
+        for option, apart in (('--lr', {1: ('--lr', .5)}), ('--batch-size', {0: (
+                '--batch-size', 7)}), ('--resume', {2: ('--resume',)})):
+            p = finish(launch(3, *self.words('o'), apart=apart))
+            self.assertEqual(p.returncode, 78, p.stderr)
+            self.assertEqual(len(said(p)), 1, p.stderr)
+            self.assertIn(f'another {option} than rank 0', p.stderr)
+        other = self.path('other.h5')
+        run('generate', 'sbm', other, *self.SBM, '--seed', 5)
+        for store, code, text in ((self.path('none.h5'), 66, 'none.h5'), (other, 78, 'rank 1 ')):
+            p = finish([*MPIRUN, '-np', '1', PROGRAM, *map(str, self.words('o')), ':', '-np', '1',
+                        PROGRAM, *map(str, self.words('o', store=store))])
+            self.assertEqual(p.returncode, code, p.stderr)
+            self.assertIn(text, p.stderr)
+            self.assertEqual(len(said(p)), 1, p.stderr)
+
+    def test_refused(self):
+        for args, text in ((('--backend', 'cuda'), 'runs as one rank'),
+                           (('--orchestration', 'layer', '--reuse', 'embeddings'),
+                            '--reuse embeddings'), (('--host-memory', '1M'), 'memory')):
+            p = finish(launch(2, *self.words('r', *args)))
+            self.assertIn(p.returncode, (71, 78), p.stderr)
+            self.assertIn(text, p.stderr)
+            self.assertEqual(len(said(p)), 1, p.stderr)
+
+
+if __name__ == '__main__':
+    sys.argv[1:] = sys.argv[2:]
+    unittest.main()
