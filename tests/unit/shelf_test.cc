@@ -60,7 +60,7 @@ struct Training {
 		batches.sampler.layers = 2;
 		batches.sampler.fanout = how.fanout;
 		batches.sampler.bare = true;
-		const gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches};
+		const gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches, nullptr};
 		EXPECT_EQ(gnn_hot_choose(&hot, &ho), GNN_OK);
 		start(no);
 	}
