@@ -4,9 +4,10 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin cases bits train sanitize profile pinned time ranks disk; default: all but the
-# last two. disk writes 17 GB under DISK (default: the current folder); pinned writes 1.1 GB there.
-# ranks wants two GPUs, and 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
+# Steps: build twin order cases bits train sanitize profile pinned time ranks disk order_large;
+# default: all but the last three. disk writes 17 GB under DISK (default: the current folder), pinned
+# 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
+# (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -14,7 +15,7 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin cases bits train sanitize profile pinned time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin order cases bits train sanitize profile pinned time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -27,7 +28,7 @@ step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
 	cmake --build $build --target gnnrun cuda_twin_test cuda_grad_test \
-		cuda_sample_test >"$out/build.log" 2>&1 ||
+		cuda_sample_test cuda_order_test order_bench >"$out/build.log" 2>&1 ||
 		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
 }
 
@@ -35,6 +36,43 @@ step_twin() {
 	must $build/tests/cuda_twin_test
 	must $build/tests/cuda_grad_test
 	must $build/tests/cuda_sample_test
+	must $build/tests/cuda_order_test
+}
+
+step_order() { # both backends: the same store; and the rate of the iteration beside a copy's
+	local dir=/dev/shm/gnnrun-order graph
+	mkdir -p $dir
+	for graph in "rmat --scale 18 --edge-factor 16" "sbm --vertices 400000 --communities 2000" \
+		"rmat --scale 14 --edge-factor 400"; do
+		# shellcheck disable=SC2086
+		must $build/gnnrun generate ${graph%% *} $dir/g.h5 ${graph#* } --feat-dim 0 \
+			--classes 0 >"$out/generate.log"
+		for o in "--bootstrap rcm" "--bootstrap original --iterations 8" "--order rcm"; do
+			local first=
+			for b in cpu cuda "cuda --gpu-memory 72M" "cuda --host-memory 160M"; do
+				# shellcheck disable=SC2086
+				must $build/gnnrun reorder $dir/g.h5 $dir/o.h5 $o --backend $b \
+					--json >"$out/order.json"
+				sum=$(sha256sum <$dir/o.h5)
+				[ -n "$first" ] || first=$sum
+				[ "$sum" = "$first" ] || {
+					echo "FAILED: $graph, $o: another store with $b"
+					failed=1
+				}
+			done
+		done
+		echo "$graph: equal stores"
+	done
+	rm -rf $dir
+	must $build/tests/order_bench cpu 24 16 "$(nproc)" | tail -1
+	must $build/tests/order_bench cuda 24 16 | tail -1
+	must $build/tests/order_bench cuda 26 16 | tail -1
+	must $build/tests/order_bench cuda 24 16 2 1500 | tail -1
+}
+
+step_order_large() { # all of a reordering, with the machine's memory as its disk
+	must "$python" tests/bench/reorder_scale.py $build/gnnrun --folder /dev/shm \
+		--scale "${SCALE:-26}" --memory "${MEMORY:-48G}" --backend cuda
 }
 
 step_cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }

@@ -62,6 +62,17 @@ static uint64_t memory_left(const struct gnn_config *c)
 	return all - gnn_min_u64(m.held_bytes, all);
 }
 
+/* Gathered from at random: of huge pages where it is large. */
+static int make_ranks(struct reorder *r)
+{
+	void *block = NULL;
+	int rc = gnn_mem_pages(&block, gnn_max_u64(r->store->vertices, 1) * sizeof(*r->rank),
+		GNN_MEM_TOPOLOGY);
+
+	r->rank = block;
+	return rc;
+}
+
 /* --- the new store --- */
 
 static int make_provenance(const struct reorder *r, char **text)
@@ -171,6 +182,7 @@ static int print_json(const struct reorder *r)
 	gnn_mem_stats(&m);
 	gnn_json_text(j, "command", "reorder");
 	gnn_json_text(j, "order", r->config->order);
+	gnn_json_text(j, "backend", r->order.backend);
 	gnn_json_u64(j, "vertices", r->store->vertices);
 	gnn_json_u64(j, "edges", r->store->edges);
 	put_taurus(j, r);
@@ -183,6 +195,7 @@ static int print_json(const struct reorder *r)
 	gnn_json_u64(j, "scratch_bytes",
 		r->relabel.row_scratch_bytes + r->relabel.build.scratch_bytes);
 	gnn_json_u64(j, "peak_host_bytes", m.peak_bytes);
+	gnn_json_u64(j, "peak_device_bytes", r->order.peak_device_bytes);
 	gnn_json_real(j, "order_s", r->order.wall_s);
 	gnn_json_real(j, "rows_s", r->relabel.rows_s);
 	gnn_json_real(j, "edges_s", r->relabel.edges_s);
@@ -236,11 +249,11 @@ int gnn_cmd_reorder(const struct gnn_config *c)
 	say_unused(&r);
 	GNN_TRY(gnn_store_open(&r.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
-	GNN_NEW_ARRAY(r.rank, r.store->vertices, GNN_MEM_TOPOLOGY);
+	GNN_TRY(make_ranks(&r));
 	GNN_TRY(gnn_order_make(&(struct gnn_order_opts){.store = r.store, .name = c->order,
 		.bootstrap = c->bootstrap, .iterations = c->iterations, .seed = c->seed,
-		.memory_bytes = memory_left(c), .threads = (uint32_t)c->threads}, r.rank,
-		&r.order));
+		.memory_bytes = memory_left(c), .threads = (uint32_t)c->threads,
+		.backend = c->backend, .gpu_memory = c->gpu_memory}, r.rank, &r.order));
 	GNN_TRY(relabel(&r));
 	if (c->json)
 		GNN_TRY(print_json(&r));

@@ -229,6 +229,11 @@ bool gnn_lists_resident(const struct gnn_lists *l)
 	return l->resident;
 }
 
+uint64_t gnn_lists_longest(const struct gnn_lists *l)
+{
+	return gnn_max_u64(l->direction[GNN_OUT].longest, l->direction[GNN_IN].longest);
+}
+
 uint64_t gnn_lists_read_bytes(const struct gnn_lists *l)
 {
 	return l->read_bytes;
@@ -237,6 +242,11 @@ uint64_t gnn_lists_read_bytes(const struct gnn_lists *l)
 const uint64_t *gnn_lists_offsets(const struct gnn_lists *l, enum gnn_direction d)
 {
 	return l->direction[d].offsets;
+}
+
+const void *gnn_lists_all(const struct gnn_lists *l, enum gnn_direction d)
+{
+	return l->direction[d].neighbors;
 }
 
 struct gnn_list gnn_lists_of(const struct gnn_lists *l, enum gnn_direction d, gnn_vid v)

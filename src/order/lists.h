@@ -15,8 +15,7 @@
 #define GNN_ORDER_LISTS_H
 
 #include "io/store.h"
-
-enum gnn_direction { GNN_OUT, GNN_IN, GNN_DIRECTIONS };
+#include "op/ranks.h"
 
 struct gnn_lists;
 
@@ -45,7 +44,9 @@ GNN_BEGIN_DECLS
 
 int  gnn_lists_open (struct gnn_lists **out, const struct gnn_lists_opts *o);
 bool gnn_lists_resident(const struct gnn_lists *l);
+uint64_t gnn_lists_longest(const struct gnn_lists *l); /* of either direction */
 const uint64_t *gnn_lists_offsets(const struct gnn_lists *l, enum gnn_direction d); /* (V + 1) */
+const void *gnn_lists_all(const struct gnn_lists *l, enum gnn_direction d); /* resident: (E) */
 struct gnn_list gnn_lists_of(const struct gnn_lists *l, enum gnn_direction d, gnn_vid v);
 int  gnn_lists_begin(struct gnn_lists *l, enum gnn_direction d); /* a pass over all lists */
 int  gnn_lists_next (struct gnn_lists *l, struct gnn_lists_part *part); /* GNN_EOF at the end */
@@ -55,19 +56,6 @@ void gnn_lists_close(struct gnn_lists *l); /* NULL is fine */
 static inline gnn_vid gnn_list_at(const struct gnn_list *l, uint64_t i)
 {
 	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
-}
-
-/* List of v in a part. */
-static inline struct gnn_list gnn_lists_in_part(const struct gnn_lists_part *p, gnn_vid v)
-{
-	uint64_t at = p->offsets[v] - p->offsets[p->first];
-	struct gnn_list l = {
-		p->all.narrow != NULL ? p->all.narrow + at : (const uint32_t *)0,
-		p->all.wide != NULL ? p->all.wide + at : (const uint64_t *)0,
-		p->offsets[v + 1] - p->offsets[v],
-	};
-
-	return l;
 }
 
 GNN_END_DECLS

@@ -2,9 +2,11 @@
 #include "order/order.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/trace.h"
+#include "op/backend.h"
 
 #include <string.h>
 
@@ -13,8 +15,7 @@ static const struct gnn_order *const orders[] = {
 	&gnn_order_original,
 };
 
-/* Of measuring: the changes of activity, and offsets of both directions. */
-enum { MEASURE_BYTES = 3 * 8 };
+enum { OFFSET_BYTES = 2 * 8 };
 
 const struct gnn_order *gnn_order_find(const char *name)
 {
@@ -41,36 +42,102 @@ void gnn_order_tell(const char *order, uint64_t iteration, const struct gnn_orde
 	gnn_metrics_end(line);
 }
 
+/* Of host memory a vertex; what a bootstrap took is free when the ranks take theirs. */
+static uint64_t vertex_bytes(const struct gnn_order_work *w, const struct gnn_order *order,
+	const struct gnn_order *bootstrap)
+{
+	const struct gnn_rank_ops *ranks = w->backend->ops->ranks;
+
+	return gnn_max_u64(bootstrap->vertex_bytes, order->moves ? ranks->move_bytes
+		: order->vertex_bytes) + ranks->measure_bytes + OFFSET_BYTES;
+}
+
 static int open_lists(struct gnn_order_work *w, const struct gnn_order *order,
 	const struct gnn_order *bootstrap)
 {
 	const struct gnn_order_opts *o = w->o;
-	uint64_t bytes = gnn_max_u64(order->vertex_bytes, bootstrap->vertex_bytes) + MEASURE_BYTES;
+	uint64_t bytes = vertex_bytes(w, order, bootstrap) * w->vertices;
 
-	bytes *= w->vertices;
 	return gnn_lists_open(&w->lists, &(struct gnn_lists_opts){.store = o->store,
 		.memory_bytes = o->memory_bytes - gnn_min_u64(bytes, o->memory_bytes),
 		.at_random = order->at_random || bootstrap->at_random, .threads = o->threads});
 }
 
+/* What the ranks will be asked for; their longest list is not known yet. */
+static struct gnn_ranks_opts needs(const struct gnn_order_work *w, const struct gnn_order *order)
+{
+	const struct gnn_store *s = w->o->store;
+
+	return (struct gnn_ranks_opts){.vertices = s->vertices, .edges = s->edges,
+		.moves = order->moves, .wide = s->out.neighbors->dtype != GNN_U32};
+}
+
+static int create_backend(struct gnn_order_work *w, const char *name)
+{
+	return gnn_backend_create(&w->backend, name, &(struct gnn_backend_opts){
+		.threads = w->o->threads, .memory_bytes = w->o->gpu_memory});
+}
+
+/* "auto" is the CPU. */
+static int open_backend(struct gnn_order_work *w, const struct gnn_order *order)
+{
+	const bool any = strcmp(w->o->backend, "auto") == 0;
+	const struct gnn_ranks_opts o = needs(w, order);
+	int rc;
+
+	GNN_TRY(create_backend(w, any ? gnn_backend_cpu.name : w->o->backend));
+	GNN_TRY(w->backend->ops->ranks->fits(w->backend, &o));
+out:
+	return rc;
+}
+
+/* Lists in memory that a device reads again with each pass. */
+static bool is_read_again(const struct gnn_order_work *w)
+{
+	return w->ranks != NULL && w->ranks->reads && gnn_lists_resident(w->lists) &&
+		w->o->store->edges > 0;
+}
+
+static int open_ranks(struct gnn_order_work *w, const struct gnn_order *order)
+{
+	struct gnn_backend *b = w->backend;
+	struct gnn_ranks_opts o = needs(w, order);
+	int rc;
+
+	o.longest = gnn_lists_longest(w->lists);
+	GNN_TRY(b->ops->ranks->create(&w->ranks, b, &o));
+	for (int d = 0; d < GNN_DIRECTIONS && is_read_again(w); d++)
+		if (b->ops->pin(b, gnn_lists_all(w->lists, (enum gnn_direction)d),
+			w->o->store->out.neighbors->bytes) != GNN_OK)
+			gnn_log(GNN_LOG_DEBUG, "order", "%s", gnn_err_text());
+out:
+	return rc;
+}
+
+static void close_ranks(struct gnn_order_work *w)
+{
+	struct gnn_backend *b = w->backend;
+
+	for (int d = 0; d < GNN_DIRECTIONS && is_read_again(w); d++)
+		b->ops->unpin(b, gnn_lists_all(w->lists, (enum gnn_direction)d));
+	if (w->ranks != NULL)
+		w->ranks->ops->destroy(w->ranks);
+}
+
 /* The order of `rank`, measured and told. */
-static int measure(const struct gnn_order_work *w, const char *name, const uint64_t *rank,
+static int measure(const struct gnn_order_work *w, const char *name, uint64_t *rank,
 	struct gnn_spread *out)
 {
 	struct gnn_order_step step = {.wall_s = 0.0};
-	struct gnn_spread_work work = {.rank = rank, .threads = w->o->threads};
 	uint64_t start = gnn_clock_ns();
 	int rc;
 
-	GNN_NEW_ARRAY(work.change, w->vertices + 1, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(work.block, gnn_spread_blocks(w->vertices), GNN_MEM_TOPOLOGY);
-	GNN_TRY(gnn_spread_measure(&step.spread, w->lists, w->vertices, &work));
+	GNN_TRY(w->ranks->ops->put(w->ranks, rank));
+	GNN_TRY(gnn_spread_measure(&step.spread, w->lists, w->ranks));
 	step.wall_s = gnn_clock_s_since(start);
 	gnn_order_tell(name, 0, &step);
 	*out = step.spread;
 out:
-	gnn_mem_free(work.change);
-	gnn_mem_free(work.block);
 	return rc;
 }
 
@@ -124,12 +191,18 @@ int gnn_order_make(const struct gnn_order_opts *o, uint64_t *rank, struct gnn_or
 		bootstrap = gnn_order_find(o->bootstrap);
 	if (bootstrap == NULL)
 		return gnn_err(GNN_EUSAGE, "reorder: there is no order %s", o->bootstrap);
+	GNN_TRY(open_backend(&w, order));
 	GNN_TRY(open_lists(&w, order, bootstrap));
+	GNN_TRY(open_ranks(&w, order));
 	GNN_TRY(make(&w, order, rank));
+	r->backend = w.backend->ops->name;
+	r->peak_device_bytes = w.backend->ops->peak_bytes(w.backend);
 	r->resident = gnn_lists_resident(w.lists);
 	r->read_bytes = gnn_lists_read_bytes(w.lists);
 	r->wall_s = gnn_clock_s_since(start);
 out:
+	close_ranks(&w);
+	gnn_backend_destroy(w.backend);
 	gnn_lists_close(w.lists);
 	return rc;
 }

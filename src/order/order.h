@@ -1,8 +1,8 @@
 /*
  * order/order.h - orders of the vertices of a store, and how good each is.
  *
- * Flow     store -> lists, bootstrap -> [order] -> ranks -> relabel
- * Owns     the lists and all work memory while it runs
+ * Flow     store -> lists, bootstrap -> [order] -> a rank each -> relabel
+ * Owns     the lists, the ranks of the backend and all work memory while it runs
  * Lends    nothing
  * Thread   one caller; `threads` inside, whose number changes no bit
  * Fails    as the lists; GNN_EUSAGE an unknown name; GNN_EOS memory, of V at least
@@ -25,12 +25,16 @@ struct gnn_order_opts {
 	uint64_t    seed;       /* of random */
 	uint64_t    memory_bytes;
 	uint32_t    threads;
+	const char *backend;    /* "auto", "cpu", "cuda": what measures, and iterates */
+	uint64_t    gpu_memory; /* as of gnn_backend_opts */
 };
 
 /* What an order works with. */
 struct gnn_order_work {
 	const struct gnn_order_opts *o;
+	struct gnn_backend          *backend;
 	struct gnn_lists            *lists;
+	struct gnn_ranks            *ranks;
 	uint64_t                     vertices;
 	struct gnn_order_report     *report;
 };
@@ -38,7 +42,8 @@ struct gnn_order_work {
 struct gnn_order {
 	const char *name;
 	bool        at_random;    /* follows edges: lists at random */
-	uint64_t    vertex_bytes; /* of work memory */
+	bool        moves;        /* takes centres and keys, which the ranks have */
+	uint64_t    vertex_bytes; /* of work memory beside them */
 	int       (*make)(const struct gnn_order_work *w, uint64_t *rank);
 };
 
@@ -61,6 +66,8 @@ struct gnn_order_report {
 	bool                   converged;   /* the last iteration changed nothing */
 	bool                   resident;    /* lists were in memory */
 	uint64_t               read_bytes;  /* of the topology */
+	const char            *backend;     /* that measured; static */
+	uint64_t               peak_device_bytes;
 };
 
 GNN_BEGIN_DECLS

@@ -1,7 +1,7 @@
 /* order/order_rcm.c - reverse Cuthill-McKee on A + A^T, every component. */
 #include "base/mem.h"
 #include "base/progress.h"
-#include "order/argsort.h"
+#include "op/argsort.h"
 #include "order/order.h"
 
 #include <string.h>

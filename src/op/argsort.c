@@ -1,5 +1,5 @@
-/* order/argsort.c - see argsort.h. Least digit first; digits that all keys share are skipped. */
-#include "order/argsort.h"
+/* op/argsort.c - see argsort.h. Least digit first; digits that all keys share are skipped. */
+#include "op/argsort.h"
 
 enum {
 	DIGIT_BITS = 8,

@@ -1,5 +1,5 @@
 /*
- * order/argsort.h - a stable sort of (key, id) pairs by key, in parallel.
+ * op/argsort.h - a stable sort of (key, id) pairs by key, in parallel.
  *
  * Flow     positions, degrees -> [argsort] -> order
  * Owns     nothing
@@ -7,8 +7,8 @@
  * Thread   one caller; `threads` inside, whose number changes nothing
  * Fails    never
  */
-#ifndef GNN_ORDER_ARGSORT_H
-#define GNN_ORDER_ARGSORT_H
+#ifndef GNN_OP_ARGSORT_H
+#define GNN_OP_ARGSORT_H
 
 #include "base/decl.h"
 
