@@ -5,8 +5,8 @@
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
 # Steps: build twin order cases bits train sanitize profile pinned time ranks disk order_large;
-# default: all but the last three. disk writes 17 GB under DISK (default: the current folder), pinned
-# 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
+# default: all but the last three. disk writes 17 GB under DISK (default: the current folder),
+# pinned 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
 # (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
