@@ -13,7 +13,10 @@ import unittest
 
 from program import PROGRAM
 
-SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'bench', 'papers', 'taurus.py')
+PAPERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'bench', 'papers')
+SCRIPT = os.path.join(PAPERS, 'taurus.py')
+TRAINING = ('graphs', 'steps', 'depth', 'batch', 'fig2', 'fig6', 'fig7', 'fig10', 'fig12', 'fig13',
+            'fig14', 'fig15', 'fig16')
 FIGURES = ('table1', 'fig1', 'fig2', *(f'fig{i}' for i in range(5, 15)))
 
 
@@ -68,6 +71,51 @@ class Papers(unittest.TestCase):
         none, most = (self.rows('fig12')['rows'][i] for i in (0, -1))
         self.assertEqual(none['vertices'], 0)
         self.assertGreater(most['messages'], most['vertices'])
+
+
+class TrainingPapers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix='gnnrun-papers-')
+        cls.addClassCleanup(cls.folder.cleanup)
+        p = subprocess.run([sys.executable, '-B', os.path.join(PAPERS, 'neutronorch.py'), PROGRAM,
+                            'all', '--scale', 'tiny', '--graphs', 'products', '--quick', '--out',
+                            cls.folder.name, '--', '--backend', 'cpu'],
+                           capture_output=True, text=True, check=False)
+        if p.returncode != 0:
+            raise AssertionError(p.stdout[-2000:] + p.stderr)
+
+    def rows(self, figure):
+        with open(os.path.join(self.folder.name, figure + '.json')) as f:
+            return json.load(f)['rows']
+
+    def test_each_figure_has_rows_of_numbers(self):
+        with open(os.path.join(PAPERS, 'README.md')) as f:
+            text = f.read()
+        for figure in TRAINING:
+            with self.subTest(figure):
+                self.assertIn(f'neutronorch.py build/gnnrun {figure}`', text)
+                rows = self.rows(figure)
+                self.assertGreater(len(rows), 0)
+                for row in rows:
+                    for key, value in row.items():
+                        self.assertTrue(isinstance(value, str) or math.isfinite(value), key)
+                        if key == 'seconds':
+                            self.assertGreater(value, 0)
+
+    def test_each_step_of_the_gains_is_what_it_says(self):
+        runs = {row['run'].split('-', 1)[1]: row for row in self.rows('fig12')}
+        self.assertEqual([runs[x]['max_staleness'] for x in ('base', 'L', 'HE', 'S')],
+                         [0, 0, 3, 3])
+        self.assertEqual(runs['base']['cpu_embed_s'], 0)
+        for name in ('L', 'HE', 'S', 'aggregates'):
+            self.assertGreater(runs[name]['cpu_embed_s'], 0)
+        self.assertLess(runs['precomputed']['gathered_MB'], runs['base']['gathered_MB'])
+        for row in self.rows('fig13'):
+            self.assertEqual(row['used'] > 0, not row['run'].endswith('-0'))
+        step, layer = self.rows('fig7')
+        self.assertEqual(step['bottom_vertices'], 0)
+        self.assertGreater(layer['bottom_vertices'], 0)
 
 
 if __name__ == '__main__':
