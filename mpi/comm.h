@@ -62,6 +62,12 @@ int  gnn_comm_send(struct gnn_comm *c, uint32_t to, uint32_t tag, const void *da
 int  gnn_comm_recv(struct gnn_comm *c, uint32_t from, uint32_t tag, void *data, uint64_t bytes,
 	struct gnn_comm_request **out);
 int  gnn_comm_wait(struct gnn_comm *c, struct gnn_comm_request **r); /* NULL inside is fine */
+/*
+ * For measuring: how long MPI's own collective takes, called at once by all ranks, each with two
+ * blocks of (size, bytes): an exchange of `bytes` with every rank, or a sum of `bytes` of f64.
+ */
+int  gnn_comm_time_mpi(struct gnn_comm *c, bool sum, const void *from, void *to, uint64_t bytes,
+	double *seconds);
 bool gnn_comm_failed(struct gnn_comm *c);
 void gnn_comm_keep(struct gnn_comm *c, void *block); /* takes a block of base/mem; freed by end */
 

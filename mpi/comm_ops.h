@@ -20,6 +20,8 @@ enum gnn_comm_kind {
 	GNN_COMM_GATHER,
 	GNN_COMM_BROADCAST,
 	GNN_COMM_BARRIER,
+	GNN_COMM_MPI_EXCHANGE, /* timed */
+	GNN_COMM_MPI_SUM,
 };
 
 struct gnn_comm_request {
@@ -30,6 +32,7 @@ struct gnn_comm_request {
 	uint32_t                 peer; /* or root */
 	uint32_t                 tag;
 	bool                     done;
+	double                  *seconds; /* of what is timed; of the caller, which waits */
 	struct gnn_comm_request *next;
 	void                    *pieces; /* of the transport */
 	uint32_t                 piece_count;

@@ -12,7 +12,8 @@
 
 #include "base/err.h"
 
-enum { GNN_COMM_HOST_BYTES = 64, GNN_COMM_RANKS_MAX = 1 << 16 };
+enum { GNN_COMM_HOST_BYTES = 64, GNN_COMM_RANKS_MAX = 1 << 16,
+	GNN_COMM_TIMED_MAX = 1 << 30 };
 
 struct gnn_comm_opts {
 	uint32_t peer_timeout_s;  /* a rank silent for longer has failed */

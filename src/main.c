@@ -20,6 +20,7 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* In the order of gnn_command_id. */
@@ -43,8 +44,9 @@ static const struct gnn_command commands[GNN_CMD_COUNT] = {
 	[GNN_CMD_MODEL] = {"model", "[M.safetensors]",
 		"How each tensor of a model was understood, what must be told; or --seeded", 0, 1,
 		gnn_cmd_model},
-	[GNN_CMD_BENCH] = {"bench", "io|aggregate|infer [STORE.h5]",
-		"Measurements: the disk, the backend, and how others infer", 1, 2, gnn_cmd_bench},
+	[GNN_CMD_BENCH] = {"bench", "io|aggregate|collective|infer [STORE.h5]",
+		"Measurements: the disk, the backend, ranks, and how others infer", 1, 2,
+		gnn_cmd_bench},
 	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
 		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
 		gnn_cmd_doctor},
@@ -82,12 +84,15 @@ static void wait_briefly(char **argv)
 }
 
 /* Commands that do not divide their work run as one task. */
-static int check_ranks(const struct gnn_comm *comm, enum gnn_command_id command)
+static int check_ranks(const struct gnn_config *c)
 {
-	if (gnn_comm_size(comm) == 1 || command == GNN_CMD_INFER || command == GNN_CMD_TRAIN)
+	bool divides = c->command == GNN_CMD_INFER || c->command == GNN_CMD_TRAIN ||
+		(c->command == GNN_CMD_BENCH && strcmp(c->args[0], "collective") == 0);
+
+	if (gnn_comm_size(c->comm) == 1 || divides)
 		return GNN_OK;
 	return gnn_err(GNN_ECONFIG, "%s runs as one task, not as %u ranks",
-		commands[command].name, gnn_comm_size(comm));
+		commands[c->command].name, gnn_comm_size(c->comm));
 }
 
 /* Puts numbers in the place of "auto", and makes them hold. Ranks of a machine share it. */
@@ -184,7 +189,7 @@ static int run_command(struct gnn_config *c, bool *said)
 		.peer_timeout_s = (uint32_t)c->peer_timeout,
 		.allow_singleton = c->allow_singleton}));
 	set_voice(c);
-	GNN_TRY(check_ranks(c->comm, c->command));
+	GNN_TRY(check_ranks(c));
 	take_share_of_machine(c);
 	GNN_TRY(gnn_same_options(c->comm, c));
 	GNN_TRY(gnn_fault_parse(c->faults));

@@ -27,6 +27,7 @@ GNN_BEGIN_DECLS
 int gnn_bench_list(struct gnn_bench_list *out, const char *option, const char *text);
 
 int gnn_bench_aggregate(const struct gnn_config *c);
+int gnn_bench_collective(const struct gnn_config *c);
 int gnn_bench_io   (const struct gnn_config *c);
 int gnn_bench_infer(const struct gnn_config *c);
 

@@ -13,6 +13,7 @@ static const struct {
 } benches[] = {
 	{"io", 2, "io STORE.h5", gnn_bench_io},
 	{"aggregate", 1, "aggregate", gnn_bench_aggregate},
+	{"collective", 1, "collective", gnn_bench_collective},
 	{"infer", 2, "infer STORE.h5", gnn_bench_infer},
 };
 

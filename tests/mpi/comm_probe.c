@@ -80,6 +80,36 @@ out:
 	return rc;
 }
 
+/* More than fits one step: every rank combines a slice. */
+static int check_large(struct gnn_comm *c)
+{
+	uint64_t rank = gnn_comm_rank(c), size = gnn_comm_size(c), count = 10007;
+	double *real = NULL, want;
+	uint64_t *word = NULL;
+	int rc;
+
+	GNN_NEW_ARRAY(real, count, GNN_MEM_MISC);
+	GNN_NEW_ARRAY(word, count, GNN_MEM_MISC);
+	for (uint64_t i = 0; i < count; i++) {
+		real[i] = 1.0 / (double)(rank + i + 1);
+		word[i] = (i + rank) % size;
+	}
+	GNN_TRY(gnn_comm_reduce_f64(c, GNN_REDUCE_SUM, real, (uint32_t)count));
+	GNN_TRY(gnn_comm_reduce_u64(c, GNN_REDUCE_MAX, word, (uint32_t)count));
+	for (uint64_t i = 0; i < count; i++) {
+		want = 1.0 / (double)(i + 1);
+		for (uint64_t q = 1; q < size; q++)
+			want += 1.0 / (double)(q + i + 1);
+		if (real[i] != want || word[i] != size - 1)
+			GNN_FAIL(GNN_EBUG, "item %llu of a large reduction is wrong",
+				(unsigned long long)i);
+	}
+out:
+	gnn_mem_free(real);
+	gnn_mem_free(word);
+	return rc;
+}
+
 static bool is_named(uint32_t rank, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++)
@@ -97,6 +127,7 @@ static int work(struct gnn_comm *c, int argc, char **argv)
 
 	gnn_comm_phase(c, "working");
 	GNN_TRY(check_collectives(c));
+	GNN_TRY(check_large(c));
 	if (strcmp(mode, "exchange") == 0) {
 		for (size_t i = 0; i < GNN_COUNT_OF(sizes); i++)
 			GNN_TRY(exchange(c, sizes[i]));
