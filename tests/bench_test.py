@@ -5,6 +5,7 @@ usage: bench_test.py GNNRUN [Bench.test_name ...]
 """
 import json
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -154,6 +155,28 @@ class Bench(unittest.TestCase):
         run_fails(self, 78, 'width 7', 'bench', 'infer', self.name('narrow.h5'), '--model', model)
         run_fails(self, 71, 'budget', 'bench', 'infer', store, '--model', model, '--baseline',
                   'vertex-wise', '--host-memory', '200K')
+
+    def test_collective(self):
+        """Every row says what it measured; no rank is left to wait by words that are refused."""
+        words = ('bench', 'collective', '--backend', 'cpu', '--runs', 2, '--json')
+        run_fails(self, 78, 'mpirun', *words)
+        if shutil.which('mpirun') is None:
+            self.skipTest('no mpirun')
+        from launcher import finish, launch  # skips the file without it
+        p = finish(launch(3, *words, '--blocks', '8,64K,12K'))
+        self.assertEqual(p.returncode, 0, p.stderr)
+        report = json.loads(p.stdout)
+        self.assertEqual((report['command'], report['ranks']), ('bench collective', 3))
+        what = ('exchange', 'exchange, MPI alone', 'sum', 'sum, MPI alone')
+        self.assertEqual([(r['what'], r['bytes']) for r in report['rows']],
+                         [(w, b) for w in what for b in (8, 65536, 12288)])
+        for r in report['rows']:
+            self.assertTrue(0 < r['min_s'] <= r['median_s'] <= r['max_s'], r)
+            share = 2 / 3 if r['what'].startswith('sum') else 1
+            self.assertAlmostEqual(r['bytes_s'] * r['median_s'] / (2 * share * r['bytes']), 1, 6)
+        p = finish(launch(2, *words, '--blocks', 12))
+        self.assertEqual(p.returncode, 64, p.stderr)
+        self.assertIn('multiples of 8', p.stderr)
 
 
 if __name__ == '__main__':

@@ -11,19 +11,12 @@ import unittest
 
 PROBE = sys.argv.pop(2)
 
-from program import PROGRAM, numpy_or_skip, run, skip  # noqa: E402  (reads the arguments)
+from launcher import ENVIRONMENT, MPIRUN  # noqa: E402  (reads the arguments)
+from program import PROGRAM, numpy_or_skip, run  # noqa: E402
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
 
-try:
-    subprocess.run(['mpirun', '--version'], stdout=subprocess.DEVNULL, check=True)
-except FileNotFoundError:
-    skip('no mpirun')
-MPIRUN = ['mpirun', '--oversubscribe', '--bind-to', 'none']
-if os.geteuid() == 0:
-    MPIRUN.append('--allow-run-as-root')
-ENVIRONMENT = dict(os.environ, ASAN_OPTIONS='detect_leaks=0')
 ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
 
 
