@@ -3,7 +3,8 @@
  *
  *   gather   to[r] = widen(table[id[r]])     a warp a row, 16-byte loads where rows are aligned;
  *            the table is device memory, or pinned host memory read in place
- *   dropout, activations, bias and mean over heads, optimiser: one thread an element, grid-stride
+ *   dropout  a warp takes rows that lie behind one another, 16 bytes a lane
+ *   activations, bias and mean over heads, optimiser: one thread an element, grid-stride
  *
  * Deterministic: an element depends on itself alone; the largest change is a maximum.
  */
@@ -104,22 +105,65 @@ extern "C" int gnn_cuda_run_repeat(float *y, const float *row, uint64_t rows, ui
 	return GNN_OK;
 }
 
-static __global__ void dropout_kernel(gnn_dropout_args a)
-{
-	for (uint64_t i = gnn_grid_first(); i < a.rows * a.width; i += gnn_grid_stride()) {
-		const uint64_t key = gnn_rng_u64(a.drop.seed, a.drop.stream, a.id[i / a.width]);
-		const bool gone = gnn_drop_draw(key, (uint32_t)(i % a.width)) < a.drop.below;
+template <int LANE> struct alignas(LANE * sizeof(float)) floats {
+	float v[LANE];
+};
 
-		a.to[i] = gone ? 0.0f : a.from[i] * a.drop.scale;
+/*
+ * A warp takes `take` rows, which lie behind one another: a lane finds the key of one, and then all
+ * lanes share their elements, LANE at a time.
+ */
+template <int LANE>
+static __global__ void dropout_kernel(gnn_dropout_args a, uint32_t take)
+{
+	const uint32_t lane = threadIdx.x % WARP, per_row = a.width / LANE;
+	const uint64_t stride = gnn_grid_stride() / WARP * take;
+
+	for (uint64_t base = gnn_grid_first() / WARP * take; base < a.rows; base += stride) {
+		const uint32_t rows = (uint32_t)(a.rows - base < take ? a.rows - base : take);
+		const uint64_t mine = lane < rows ?
+			gnn_rng_u64(a.drop.seed, a.drop.stream, a.id[base + lane]) : 0;
+		const float *from = a.from + base * a.width;
+		float *to = a.to + base * a.width;
+
+		for (uint32_t at = lane; at - lane < rows * per_row; at += WARP) {
+			const bool inside = at < rows * per_row;
+			const uint32_t row = inside ? at / per_row : 0;
+			const uint32_t column = (at - row * per_row) * LANE;
+			const uint64_t key = __shfl_sync(~0u, mine, row);
+
+			if (!inside)
+				continue;
+			floats<LANE> q = reinterpret_cast<const floats<LANE> *>(from)[at];
+#pragma unroll
+			for (uint32_t k = 0; k < LANE; k++)
+				q.v[k] = gnn_drop_draw(key, column + k) < a.drop.below ? 0.0f
+					: q.v[k] * a.drop.scale;
+			reinterpret_cast<floats<LANE> *>(to)[at] = q;
+		}
 	}
+}
+
+/* Fewer rows a warp where there are too few for all multiprocessors. */
+static uint32_t dropout_rows(uint64_t rows)
+{
+	const uint64_t fair = rows / (GNN_GRID_MAX / 4 * (GNN_BLOCK_THREADS / WARP));
+
+	return (uint32_t)(fair < 1 ? 1 : fair > WARP ? WARP : fair);
 }
 
 extern "C" int gnn_cuda_run_dropout(const struct gnn_dropout_args *a, void *stream)
 {
+	const uint64_t pitch = a->width * sizeof(float);
+	const uint32_t take = dropout_rows(a->rows);
+	const unsigned grid = gnn_grid(a->rows, (uint64_t)take * (GNN_BLOCK_THREADS / WARP));
+
 	if (a->rows * a->width == 0)
 		return GNN_OK;
-	dropout_kernel<<<gnn_grid(a->rows * a->width, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
-		(cudaStream_t)stream>>>(*a);
+	if (gnn_aligned16(a->from, pitch) && gnn_aligned16(a->to, pitch))
+		dropout_kernel<4><<<grid, GNN_BLOCK_THREADS, 0, (cudaStream_t)stream>>>(*a, take);
+	else
+		dropout_kernel<1><<<grid, GNN_BLOCK_THREADS, 0, (cudaStream_t)stream>>>(*a, take);
 	GNN_RET_LAUNCH("dropout");
 	return GNN_OK;
 }

@@ -1,20 +1,21 @@
 /*
  * cuda/sample.cu - the blocks of a batch: entries counted, listed, numbered, weighed, turned.
  *
- * A uniform draw is a thread's work: it looks at k places of a list. Labor looks at whole lists: a
- * warp's work, 32 entries at a time. Rows are numbered in the order of entries as the CPU does:
+ * The entries of a destination are a warp's work: a uniform draw looks at k places of a list, labor
+ * at all of it, 32 entries at a time. Rows are numbered in the order of entries as the CPU does:
  * each vertex keeps the least entry that names it (a minimum, whatever the order of arrival), those
  * entries are counted by a scan, and the count is the row. A block is turned by CUB's radix sort
  * over sources, which is stable.
  */
 #include "cuda/common.cuh"
+#include "cuda/distinct.cuh"
 #include "cuda/gnn_cuda_sample.h"
 #include "op/hop_entries.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-enum { WARP = 32 };
+enum { WARP = GNN_WARP };
 
 static int cub_failed(cudaError_t error)
 {
@@ -40,11 +41,6 @@ extern "C" int gnn_cuda_run_enter(uint32_t *table, const uint64_t *id, uint64_t 
 	return GNN_OK;
 }
 
-static __device__ __forceinline__ uint32_t lane_of_thread()
-{
-	return threadIdx.x % WARP;
-}
-
 /* Messages of a list that labor takes, by all lanes of a warp. */
 static __device__ uint64_t count_taken(const gnn_hop &h, uint64_t v)
 {
@@ -52,7 +48,7 @@ static __device__ uint64_t count_taken(const gnn_hop &h, uint64_t v)
 	uint64_t count = 0;
 
 	for (uint64_t p = 0; p < l.population; p += WARP) {
-		const uint64_t at = p + lane_of_thread();
+		const uint64_t at = p + gnn_warp_lane();
 		const bool takes = at < l.population &&
 			gnn_hop_takes(&h, gnn_hop_source(&h, &l, at), l.population);
 
@@ -74,7 +70,7 @@ static __global__ void count_labor_kernel(gnn_hop h, gnn_hop_rows rows)
 		const uint64_t v = rows.id[i], n = gnn_rule_population(&h.rule, &h.lists, v);
 		const uint64_t count = gnn_hop_looks(&h, n) ? count_taken(h, v) : n;
 
-		if (lane_of_thread() == 0)
+		if (gnn_warp_lane() == 0)
 			rows.first[i + 1] = count + h.rule.own;
 	}
 }
@@ -110,11 +106,80 @@ extern "C" int gnn_cuda_run_count(const struct gnn_cuda_sample *work, const stru
 	return GNN_OK;
 }
 
+/* Where a warp puts the sources of v: the own row in front of the first that is no less. */
+struct listing {
+	uint64_t v, *to;
+	bool own;
+	uint64_t below; /* sources that are less */
+};
+
+static __device__ __forceinline__ void put(listing *l, bool inside, uint64_t rank, uint64_t u)
+{
+	if (inside)
+		l->to[rank + (l->own && u >= l->v)] = u;
+	l->below += __popc(__ballot_sync(~0u, inside && u < l->v));
+}
+
+static __device__ void list_whole(const gnn_hop &h, const gnn_hop_list &from, listing *l)
+{
+	for (uint64_t p = 0; p < from.population; p += WARP) {
+		const uint64_t at = p + gnn_warp_lane();
+		const bool inside = at < from.population;
+
+		put(l, inside, at, inside ? gnn_hop_source(&h, &from, at) : 0);
+	}
+}
+
+static __device__ void list_small(const gnn_hop &h, const gnn_hop_list &from, uint64_t key,
+	listing *l)
+{
+	const uint64_t taken = gnn_warp_draw_small((uint32_t)h.k, (uint32_t)from.population, key);
+
+	for (uint32_t at = gnn_warp_lane(); at < GNN_DRAW_SMALL; at += WARP) {
+		const bool inside = (taken >> at & 1) != 0;
+
+		put(l, inside, __popcll(taken & ((UINT64_C(1) << at) - 1)),
+			inside ? gnn_hop_source(&h, &from, at) : 0);
+	}
+}
+
+static __device__ void list_large(const gnn_hop &h, const gnn_hop_list &from, uint64_t key,
+	listing *l)
+{
+	uint64_t place[GNN_WARP_HELD];
+	uint32_t rank[GNN_WARP_HELD];
+
+	gnn_warp_draw_large(l->to, (uint32_t)h.k, from.population, key, place, rank);
+#pragma unroll
+	for (uint32_t c = 0; c < GNN_WARP_HELD; c++) {
+		const bool inside = gnn_warp_lane() + c * WARP < h.k;
+
+		put(l, inside, rank[c], inside ? gnn_hop_source(&h, &from, place[c]) : 0);
+	}
+}
+
 static __global__ void list_kernel(gnn_hop h, gnn_hop_rows rows, uint64_t *entry)
 {
-	for (uint64_t i = gnn_grid_first(); i < rows.dst_count; i += gnn_grid_stride())
-		gnn_hop_entries(&h, rows.id[i], entry + rows.first[i],
-			rows.first[i + 1] - rows.first[i]);
+	for (uint64_t i = gnn_grid_first() / WARP; i < rows.dst_count;
+	     i += gnn_grid_stride() / WARP) {
+		const uint64_t v = rows.id[i], key = gnn_rng_u64(h.seed, h.stream, v);
+		const gnn_hop_list from = gnn_hop_list_of(&h, v);
+		listing l = {v, entry + rows.first[i], h.rule.own, 0};
+
+		if (from.population > h.k && h.k > GNN_WARP_DRAWS) { /* as the CPU does */
+			if (gnn_warp_lane() == 0)
+				gnn_hop_entries(&h, v, l.to, rows.first[i + 1] - rows.first[i]);
+			continue;
+		}
+		if (from.population <= h.k)
+			list_whole(h, from, &l);
+		else if (from.population <= GNN_DRAW_SMALL)
+			list_small(h, from, key, &l);
+		else
+			list_large(h, from, key, &l);
+		if (l.own && gnn_warp_lane() == 0)
+			l.to[l.below] = v;
+	}
 }
 
 static __global__ void list_labor_kernel(gnn_hop h, gnn_hop_rows rows, uint64_t *entry)
@@ -127,20 +192,20 @@ static __global__ void list_labor_kernel(gnn_hop h, gnn_hop_rows rows, uint64_t 
 		uint64_t *to = entry + rows.first[i], count = 0;
 
 		for (uint64_t p = 0; p < l.population; p += WARP) {
-			const uint64_t at = p + lane_of_thread();
+			const uint64_t at = p + gnn_warp_lane();
 			const bool inside = at < l.population;
 			const uint64_t u = inside ? gnn_hop_source(&h, &l, at) : 0;
 			const bool takes = inside &&
 				(!looks || gnn_hop_takes(&h, u, l.population));
 			const uint32_t taken = __ballot_sync(~0u, takes);
-			const uint32_t below = taken & ((1u << lane_of_thread()) - 1);
+			const uint32_t below = taken & ((1u << gnn_warp_lane()) - 1);
 
 			if (takes)
 				to[count + __popc(below)] = u;
 			count += __popc(taken);
 		}
 		__syncwarp();
-		if (h.rule.own && lane_of_thread() == 0)
+		if (h.rule.own && gnn_warp_lane() == 0)
 			gnn_hop_put_own(v, to, count);
 	}
 }
@@ -157,7 +222,7 @@ extern "C" int gnn_cuda_run_list(const struct gnn_hop *h, const struct gnn_hop_r
 		list_labor_kernel<<<gnn_grid(n, GNN_BLOCK_THREADS / WARP), GNN_BLOCK_THREADS, 0,
 			s>>>(*h, *rows, entry);
 	else
-		list_kernel<<<gnn_grid(n, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
+		list_kernel<<<gnn_grid(n, GNN_BLOCK_THREADS / WARP), GNN_BLOCK_THREADS, 0,
 			s>>>(*h, *rows, entry);
 	GNN_RET_LAUNCH("sampling");
 	return GNN_OK;

@@ -52,26 +52,32 @@ GNN_HOST_DEVICE static inline void gnn_draw_small(uint64_t *to, uint32_t k, uint
 	}
 }
 
-GNN_HOST_DEVICE static inline void gnn_draw_large(uint64_t *to, uint64_t k, uint64_t n,
-	uint64_t key)
+/* The i-th place of a long list of n; `word` has the first GNN_DRAW_ROUNDS bits of the key. */
+GNN_HOST_DEVICE static inline uint64_t gnn_draw_place(uint64_t i, uint64_t n,
+	const uint64_t word[GNN_DRAW_ROUNDS])
 {
 	const uint32_t bits = 64 - (uint32_t)__builtin_clzll(n - 1), half = (bits + 1) / 2;
 	const uint64_t mask = (UINT64_C(1) << (bits & 63)) - 1;
+	uint64_t x = i;
+
+	do {
+		for (int r = 0; r < GNN_DRAW_ROUNDS; r++) {
+			x = (x * (word[r] | 1) + (word[r] >> 32)) & mask;
+			x ^= x >> half;
+		}
+	} while (x >= n);
+	return x;
+}
+
+GNN_HOST_DEVICE static inline void gnn_draw_large(uint64_t *to, uint64_t k, uint64_t n,
+	uint64_t key)
+{
 	uint64_t word[GNN_DRAW_ROUNDS];
 
 	for (uint64_t r = 0; r < GNN_DRAW_ROUNDS; r++)
 		word[r] = gnn_draw_bits(key, r);
-	for (uint64_t i = 0; i < k; i++) {
-		uint64_t x = i;
-
-		do {
-			for (int r = 0; r < GNN_DRAW_ROUNDS; r++) {
-				x = (x * (word[r] | 1) + (word[r] >> 32)) & mask;
-				x ^= x >> half;
-			}
-		} while (x >= n);
-		to[i] = x;
-	}
+	for (uint64_t i = 0; i < k; i++)
+		to[i] = gnn_draw_place(i, n, word);
 }
 
 /* k positions, k < n < 2^63, in any order. */

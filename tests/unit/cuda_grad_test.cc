@@ -145,27 +145,30 @@ TEST_F(CudaGrad, LinearAndItsGradients)
 
 TEST_F(CudaGrad, DropoutAndActivations)
 {
-	for (uint64_t rows : row_counts)
+	const std::pair<uint64_t, uint32_t> shapes[] = {{1, 33}, {31, 33}, {33, 1}, {172, 33},
+		{4097, 33}, {4097, 100}, {70001, 100}, {70001, 3}, {33, 4}, {5, 256}};
+
+	for (const auto &[rows, width] : shapes)
 		for (gnn_act act : {GNN_ACT_RELU, GNN_ACT_ELU}) {
 			std::vector<uint64_t> id;
 
 			for (uint64_t r = 0; r < rows; r++)
 				id.push_back(r * r);
-			twins([&](int i) {
+			twins([&, rows = rows, width = width](int i) {
 				gnn_dropout_args d{};
 				gnn_activate_args a{};
 
-				d.from = there(i, random_floats(rows * 33, 1));
-				d.to = there(i, Floats(rows * 33));
+				d.from = there(i, random_floats(rows * width, 1));
+				d.to = there(i, Floats(rows * width));
 				d.id = there(i, id);
 				d.rows = rows;
-				d.width = 33;
+				d.width = width;
 				d.drop = gnn_drop_of(0.3, 7, 9);
 				EXPECT_EQ(grad(i)->dropout(b[i], &d), GNN_OK);
 				a.act = act;
 				a.y = d.to;
-				a.dy = there(i, random_floats(rows * 33, 2));
-				a.count = rows * 33;
+				a.dy = there(i, random_floats(rows * width, 2));
+				a.count = rows * width;
 				EXPECT_EQ(grad(i)->activate(b[i], &a), GNN_OK);
 				EXPECT_EQ(grad(i)->activate_back(b[i], &a), GNN_OK);
 				Floats all = back(i, a.y, a.count), dy = back(i, a.dy, a.count);

@@ -132,7 +132,7 @@ TEST_F(CudaSample, BlocksAreThoseOfTheCpu)
 	for (const gnn_edge_rule &rule : RULES)
 		for (gnn_sampling how : {GNN_SAMPLE_UNIFORM, GNN_SAMPLE_LABOR})
 			for (const std::vector<uint64_t> &fanout : {std::vector<uint64_t>{3, 5, 2},
-				{100, 7}, {GNN_FANOUT_ALL, 4}, {1}}) {
+				{100, 7}, {GNN_FANOUT_ALL, 4}, {1}, {40, 33}, {300, 63}}) {
 				SCOPED_TRACE(testing::Message() << "weighting " << rule.weighting
 					<< ", sampling " << how << ", first fanout " << fanout[0]);
 				ASSERT_NO_FATAL_FAILURE(twins(g, rule, how, fanout, 7));
