@@ -15,7 +15,8 @@
 #include "cuda/gnn_cuda.h"
 #include "op/expf.h"
 
-enum { AHEAD = 8 }; /* rows in flight for each warp: covers the latency of HBM */
+/* Rows in flight for each warp, to cover the latency of HBM: few in many warps, or many in few. */
+enum { AHEAD_SHORT = 2, AHEAD_LONG = 8 };
 
 static __device__ __forceinline__ float leaky(float x, float slope)
 {
@@ -109,7 +110,7 @@ static __device__ __forceinline__ float weight_of(const gnn_aggregate_args &a, u
  * `place` is the lane's among all teams of the group. Columns are those of the messages; SOFTMAX
  * has one more task a group whose lanes are heads and whose messages are ones: the denominators.
  */
-template <int LANE, bool SOFTMAX, bool DENOMINATOR>
+template <int LANE, int AHEAD, bool SOFTMAX, bool DENOMINATOR>
 static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
@@ -163,7 +164,7 @@ static __device__ void sum_group(const gnn_aggregate_args &a, uint64_t group, ui
 		store<LANE>(c_row, c, inside);
 }
 
-template <int LANE, bool LEAST>
+template <int LANE, int AHEAD, bool LEAST>
 static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, uint64_t place)
 {
 	const gnn_edge_batch &b = a.batch;
@@ -198,7 +199,7 @@ static __device__ void max_group(const gnn_aggregate_args &a, uint64_t group, ui
 }
 
 /* Tasks of a team: (group, block of columns), the blocks of one group side by side. */
-template <int LANE, int COMBINE>
+template <int LANE, int AHEAD, int COMBINE>
 static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 {
 	const uint64_t groups = a.batch.group_counter != nullptr ? *a.batch.group_counter
@@ -212,15 +213,15 @@ static __global__ void aggregate_kernel(gnn_aggregate_args a, uint32_t team)
 		const uint64_t group = t / (blocks + extra), block = t % (blocks + extra);
 
 		if constexpr (COMBINE == GNN_COMBINE_MAX)
-			max_group<LANE, false>(a, group, block * team + lane);
+			max_group<LANE, AHEAD, false>(a, group, block * team + lane);
 		else if constexpr (COMBINE == GNN_COMBINE_MIN)
-			max_group<LANE, true>(a, group, block * team + lane);
+			max_group<LANE, AHEAD, true>(a, group, block * team + lane);
 		else if constexpr (COMBINE == GNN_COMBINE_SUM)
-			sum_group<LANE, false, false>(a, group, block * team + lane);
+			sum_group<LANE, AHEAD, false, false>(a, group, block * team + lane);
 		else if (block < blocks)
-			sum_group<LANE, true, false>(a, group, block * team + lane);
+			sum_group<LANE, AHEAD, true, false>(a, group, block * team + lane);
 		else
-			sum_group<1, true, true>(a, group, (block - blocks) * team + lane);
+			sum_group<1, AHEAD, true, true>(a, group, (block - blocks) * team + lane);
 	}
 }
 
@@ -234,6 +235,12 @@ static uint32_t team_of(uint32_t width, uint32_t lane)
 	return team;
 }
 
+/* As those of a training block turned round, whose sources mostly have one destination. */
+static bool groups_are_short(const struct gnn_edge_batch *b)
+{
+	return b->group_counter == nullptr && b->entry_count <= 2 * b->group_count;
+}
+
 template <int LANE>
 static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t stream)
 {
@@ -245,19 +252,23 @@ static int launch_aggregate(const struct gnn_aggregate_args *a, cudaStream_t str
 
 	switch (a->combine) {
 	case GNN_COMBINE_SUM:
-		aggregate_kernel<LANE, GNN_COMBINE_SUM>
-			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
+		if (groups_are_short(&a->batch))
+			aggregate_kernel<LANE, AHEAD_SHORT, GNN_COMBINE_SUM>
+				<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
+		else
+			aggregate_kernel<LANE, AHEAD_LONG, GNN_COMBINE_SUM>
+				<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_MAX:
-		aggregate_kernel<LANE, GNN_COMBINE_MAX>
+		aggregate_kernel<LANE, AHEAD_LONG, GNN_COMBINE_MAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_MIN:
-		aggregate_kernel<LANE, GNN_COMBINE_MIN>
+		aggregate_kernel<LANE, AHEAD_LONG, GNN_COMBINE_MIN>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	case GNN_COMBINE_SOFTMAX:
-		aggregate_kernel<LANE, GNN_COMBINE_SOFTMAX>
+		aggregate_kernel<LANE, AHEAD_LONG, GNN_COMBINE_SOFTMAX>
 			<<<grid, GNN_BLOCK_THREADS, 0, stream>>>(*a, team);
 		break;
 	default:
