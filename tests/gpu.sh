@@ -4,8 +4,8 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin order cases bits train sanitize profile pinned time ranks disk order_large;
-# default: all but the last three. disk writes 17 GB under DISK (default: the current folder),
+# Steps: build twin order cases bits train sanitize profile pinned time ranks parallel disk
+# order_large; default: all but the last four. disk writes 17 GB under DISK (default: the current folder),
 # pinned 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
 # (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
@@ -321,6 +321,64 @@ print(f'{g:.1f} GB: stream phase', round(mid[1]['stream_s'] / mid[2]['stream_s']
       'times, features', round(mid[1]['feature_s'] / mid[2]['feature_s'], 2), 'times one GPU')"
 }
 
+parallel_run() { # ranks, arch, then words of train: a model in $dir, a report
+	local ranks=$1 arch=$2
+	shift 2
+	rm -rf $dir/m.safetensors*
+	timeout 120 "${launch[@]}" -np "$ranks" $build/gnnrun train $dir/g.h5 --arch $arch \
+		--out $dir/m.safetensors --backend cuda --json --log warn "$@" \
+		>"$out/parallel$ranks.json" 2>"$out/parallel.log" ||
+		{ echo "FAILED: $ranks ranks, $arch $*"; failed=1; tail -5 "$out/parallel.log"; }
+}
+parallel_time() { # one GPU and two, the batch of each the same, features in host memory
+	local i
+	must $build/gnnrun generate rmat $dir/big.h5 --scale 21 --edge-factor 16 --feat-dim 256 \
+		--classes 32 >"$out/generate.log"
+	mv $dir/big.h5 $dir/g.h5
+	for i in 1 2 3; do
+		parallel_run 1 sage --fanout 10,10 --epochs 3 --eval-every 100 --batch-size 4096 \
+			--gather zero-copy --orchestration step-gpu
+		parallel_run 2 sage --fanout 10,10 --epochs 3 --eval-every 100 --batch-size 8192 \
+			--gather zero-copy --orchestration step-gpu
+		"$python" -c "
+import json
+e = [json.load(open(f'$out/parallel{n}.json'))['epochs'][1] for n in (1, 2)]
+print('epoch: one GPU %.3f s, two %.3f: %.2f times' % (
+    e[0]['wall_s'], e[1]['wall_s'], e[0]['wall_s'] / e[1]['wall_s']),
+    [{k: round(x[k], 3) for k in ('sample_s', 'transfer_s', 'compute_s')} for x in e])"
+	done
+}
+step_parallel() { # training of two ranks: the same bits whoever samples, near one rank's losses
+	local dir=/dev/shm/gnnrun-parallel gpus arch o first sum
+	local launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none) over=()
+	gpus=$(nvidia-smi -L | wc -l)
+	[ "$gpus" -gt 1 ] || over=(--oversubscribe-gpu)
+	mkdir -p $dir
+	$build/gnnrun generate sbm $dir/g.h5 --vertices 60000 --communities 8 --feat-dim 48 \
+		--train-count 9001 >"$out/generate.log"
+	for arch in gcn sage gat; do
+		parallel_run 1 $arch --fanout 5,10 --epochs 2 --batch-size 1000
+		first=
+		for o in step-cpu step-gpu-sample step-gpu-gather step-gpu \
+			"step-gpu --pipeline off"; do
+			# shellcheck disable=SC2086
+			parallel_run 2 $arch "${over[@]}" --fanout 5,10 --epochs 2 \
+				--batch-size 1000 --orchestration $o
+			sum=$(sha256sum <$dir/m.safetensors)
+			[ -n "$first" ] || first=$sum
+			[ "$sum" = "$first" ] || { echo "FAILED: $arch, other bits, $o"; failed=1; }
+		done
+		"$python" -c "
+import json, sys
+a, b = [[(e['loss'], e['valid'], e['wall_s']) for e in json.load(open(
+    f'$out/parallel{n}.json'))['epochs']] for n in (1, 2)]
+far = max(abs(x[0] / y[0] - 1) for x, y in zip(a, b))
+print('$arch: losses of two ranks are', far, 'from one; (loss, valid, s)', a[-1], b[-1])
+sys.exit(far > 1e-4)" || { echo "FAILED: $arch"; failed=1; }
+	done
+	[ "$gpus" -lt 2 ] || parallel_time
+	rm -rf $dir
+}
 step_ranks() {
 	local dir=/dev/shm/gnnrun-ranks gpus
 	local launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none) over=()

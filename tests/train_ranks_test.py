@@ -241,7 +241,7 @@ class TrainRanks(TrainCase):
             self.assertEqual(len(said(p)), 1, p.stderr)
 
     def test_refused(self):
-        for args, text in ((('--backend', 'cuda'), 'runs as one rank'),
+        for args, text in ((('--backend', 'cuda', '--arch', 'gin'), 'runs as one rank'),
                            (('--orchestration', 'layer', '--reuse', 'embeddings'),
                             '--reuse embeddings'), (('--host-memory', '1M'), 'memory')):
             p = finish(launch(2, *self.words('r', *args)))

@@ -6,6 +6,7 @@
 #include "base/setting.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/devices.h"
 #include "io/file.h"
 #include "mpi/comm.h"
 #include "train/report.h"
@@ -233,9 +234,11 @@ static int check_options(const struct gnn_config *c)
 		return gnn_err(GNN_ECONFIG, "--reuse embeddings runs as one rank, not as %u: which "
 			"weights a row is made with depends on all rows of its super-batch; give "
 			"--reuse aggregates", gnn_comm_size(c->comm));
-	if (gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "cuda") == 0)
-		return gnn_err(GNN_ECONFIG, "train with --backend cuda runs as one rank, not as "
-			"%u; give --backend cpu", gnn_comm_size(c->comm));
+	if (gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "cuda") == 0 &&
+		c->arch == GNN_ARCH_GIN)
+		return gnn_err(GNN_ECONFIG, "train --arch gin --backend cuda runs as one rank, not "
+			"as %u: its batch norms take the rows of all ranks, which ranks on cores "
+			"do; give --backend cpu", gnn_comm_size(c->comm));
 	if (c->out == NULL)
 		return gnn_err(GNN_EUSAGE, "train needs --out M.safetensors");
 	if (c->dependency > 1 && c->sampler != GNN_OPT_SAMPLER_LABOR)
@@ -418,12 +421,13 @@ static void print_text(const struct job *job, const struct gnn_train_report *r)
 	gnn_out("model       %s; of the last epoch %s\n", job->o.out_path, job->o.last_path);
 }
 
-/* Of several ranks each works with its cores, whatever devices there are. */
-static const char *backend_of(const struct gnn_config *c)
+/* Several ranks work with their cores unless told otherwise, whatever devices there are. */
+static int open_backend(struct job *j, const struct gnn_config *c)
 {
-	const bool several = gnn_comm_size(c->comm) > 1 && strcmp(c->backend, "auto") == 0;
-
-	return several ? "cpu" : c->backend;
+	if (gnn_comm_size(c->comm) == 1 || strcmp(c->backend, "auto") != 0)
+		return gnn_devices_open(&j->o.backend, c, &j->o.devices_shared);
+	return gnn_backend_create(&j->o.backend, "cpu", &(struct gnn_backend_opts){
+		.threads = (uint32_t)c->threads});
 }
 
 int gnn_cmd_train(const struct gnn_config *c)
@@ -437,8 +441,7 @@ int gnn_cmd_train(const struct gnn_config *c)
 	GNN_TRY(gnn_store_open(&job->o.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
 	job->o.comm = c->comm;
-	GNN_TRY(gnn_backend_create(&job->o.backend, backend_of(c), &(struct gnn_backend_opts){
-		.threads = (uint32_t)c->threads, .memory_bytes = c->gpu_memory}));
+	GNN_TRY(open_backend(job, c));
 	GNN_TRY(choose_gather(job, c));
 	GNN_TRY(gnn_train_run(&job->o, &report));
 	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */

@@ -152,6 +152,7 @@ static int run_from_disk(struct gnn_evaluator *e, double figure[GNN_SPLIT_COUNT]
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = e->model}));
 	GNN_TRY(gnn_infer_run(&(struct gnn_infer_opts){.store = store, .model = model,
 		.comm = e->o.comm, .inner = true, .backend = e->o.backend,
+		.devices_shared = e->o.devices_shared,
 		.out_path = e->result, .model_path = e->model,
 		.chunk_bytes = 4 << 20, .queue_depth = 2, .threads = e->o.threads,
 		.metric = e->o.metric, .scratch = e->o.scratch,

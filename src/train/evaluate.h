@@ -24,6 +24,7 @@ struct gnn_evaluator_opts {
 	struct gnn_net          *net;
 	struct gnn_backend      *backend;
 	struct gnn_comm         *comm;    /* ranks that evaluate together; NULL: one alone */
+	bool                     devices_shared; /* by several of them */
 	enum gnn_metric          metric;
 	uint32_t                 threads;
 	const char              *folder;  /* of the checkpoint; made when needed; copied */

@@ -24,6 +24,7 @@ struct gnn_train_opts {
 	struct gnn_store     *store;
 	struct gnn_comm      *comm;       /* ranks that train together; NULL: one alone */
 	struct gnn_backend   *backend;
+	bool                  devices_shared; /* by several ranks */
 	uint32_t              threads;
 	const char           *out_path, *last_path; /* best and last model */
 	const char           *checkpoint;           /* a folder */

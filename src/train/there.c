@@ -323,7 +323,7 @@ int gnn_there_put(struct gnn_there *t, struct gnn_there_maker *m, struct gnn_bat
 	t->dy = dy;
 	if (m->backend->ops->unified)
 		lend(&p);
-	else
+	else if (b->seed_count > 0) /* of several ranks one may have none */
 		GNN_TRY(bring(&p));
 	if (m->shelves != NULL)
 		GNN_TRY(put_shelf(&p));

@@ -123,7 +123,8 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
 		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
-		.metric = o->metric, .threads = o->threads, .folder = o->checkpoint,
+		.devices_shared = o->devices_shared, .metric = o->metric,
+		.threads = o->threads, .folder = o->checkpoint,
 		.scratch = o->scratch}));
 	GNN_TRY(gnn_table_init(&r->table, o->backend, r->source, o->gather, o->sample));
 	GNN_TRY(open_layerwise(r));
@@ -243,26 +244,40 @@ out:
 	return rc;
 }
 
-/* Forward, loss, backward and one step of the optimiser on a batch that is there. */
+/* Forward, loss and backward of this rank's seeds. */
+static int differentiate(struct run *r, const struct gnn_there *t, struct gnn_loss_args *loss)
+{
+	struct gnn_backend *b = r->o->backend;
+	float *y;
+	int rc;
+
+	/* Cores take part with no rows too, for the sake of batch norms. */
+	if (t->seed_count == 0 && !b->ops->unified)
+		return b->ops->fill(b, gnn_net_gradient(r->net), 0.0f,
+			gnn_net_params(r->net)->learned);
+	GNN_TRY(gnn_team_begin(r->team, &t->sample));
+	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, t->step, &y));
+	loss->y = y;
+	GNN_TRY(b->ops->grad->loss(b, loss));
+	if (!isfinite(loss->loss))
+		GNN_TRY(refuse_loss(r, t, loss->loss));
+	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, t->step, t->dy));
+out:
+	return rc;
+}
+
+/* One step of the optimiser by a batch that is there. */
 static int step(struct run *r, const struct gnn_there *t)
 {
-	struct gnn_backend *backend = r->o->backend;
 	struct gnn_epoch_report *e = &r->state.current;
 	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
 		.rows = t->seed_count, .width = r->source->classes,
 		.total = cells_of_step(r, t->step)};
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	double change = 0.0;
-	float *y;
 	int rc;
 
-	GNN_TRY(gnn_team_begin(r->team, &t->sample));
-	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, t->step, &y));
-	loss.y = y;
-	GNN_TRY(backend->ops->grad->loss(backend, &loss));
-	if (!isfinite(loss.loss))
-		GNN_TRY(refuse_loss(r, t, loss.loss));
-	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, t->step, t->dy));
+	GNN_TRY(differentiate(r, t, &loss));
 	GNN_TRY(tally(r, t, &loss));
 	GNN_TRY(gnn_team_finish(r->team));
 	GNN_TRY(gnn_optim_step(r->optim, t->step, r->steps, &change));
