@@ -5,7 +5,7 @@
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
 # Steps: build twin order cases bits train sanitize profile pinned time ranks parallel disk
-# order_large; default: all but the last four. disk writes 17 GB under DISK (default: the current folder),
+# order_large; default: all but the last four. disk writes 17 GB under DISK (default: here),
 # pinned 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
 # (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
