@@ -182,6 +182,17 @@ out:
 	return rc;
 }
 
+static int fetch(struct gnn_backend *b, void *host, const void *from, uint64_t bytes,
+	uint64_t *ticket)
+{
+	return gnn_cuda_fetch(&cuda_of(b)->device, host, from, bytes, ticket);
+}
+
+static int fetched(struct gnn_backend *b, uint64_t ticket)
+{
+	return gnn_cuda_fetched(&cuda_of(b)->device, ticket);
+}
+
 static int sync_all(struct gnn_backend *b)
 {
 	return gnn_cuda_settle(&cuda_of(b)->device);
@@ -320,6 +331,8 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.stage = stage,
 	.mark = mark,
 	.wait = wait_ticket,
+	.fetch = fetch,
+	.fetched = fetched,
 	.rows = rows,
 	.move = move,
 	.factors = factors,

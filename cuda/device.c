@@ -256,6 +256,33 @@ out:
 	return rc;
 }
 
+int gnn_cuda_fetch(struct gnn_cuda_device *d, void *host, const void *from, uint64_t bytes,
+	uint64_t *ticket)
+{
+	uint64_t slot = d->fetch_count % GNN_FETCHES_MAX;
+	int rc = GNN_OK;
+
+	*ticket = d->fetch_count++;
+	GNN_TRY_CUDA(cudaEventRecord(d->fetch_ready[slot], d->compute));
+	GNN_TRY_CUDA(cudaStreamWaitEvent(d->back, d->fetch_ready[slot], 0));
+	if (bytes > 0)
+		GNN_TRY_CUDA(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, d->back));
+	GNN_TRY_CUDA(cudaEventRecord(d->fetch_done[slot], d->back));
+out:
+	return rc;
+}
+
+int gnn_cuda_fetched(struct gnn_cuda_device *d, uint64_t ticket)
+{
+	int rc = GNN_OK;
+
+	/* As with tickets: an event recorded anew is past the one asked for. */
+	GNN_ASSERT(ticket < d->fetch_count);
+	GNN_TRY_CUDA(cudaEventSynchronize(d->fetch_done[ticket % GNN_FETCHES_MAX]));
+out:
+	return rc;
+}
+
 /* --- device --- */
 
 /* The one that calls of the thread go to, known so that asking costs nothing. */
@@ -290,6 +317,10 @@ static int make_events(struct gnn_cuda_device *d)
 
 	for (int i = 0; i < GNN_CUDA_TICKETS; i++)
 		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->ticket[i], cudaEventDisableTiming));
+	for (int i = 0; i < GNN_FETCHES_MAX; i++) {
+		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->fetch_ready[i], cudaEventDisableTiming));
+		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->fetch_done[i], cudaEventDisableTiming));
+	}
 	for (int k = 0; k < GNN_STAGE_KINDS; k++) {
 		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->stage[k].copied, cudaEventDisableTiming));
 		GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->stage[k].computed,
@@ -363,6 +394,7 @@ int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_device *besi
 		gnn_usage_gpu(bus_id);
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
+	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->back, cudaStreamNonBlocking));
 	GNN_TRY(make_events(d));
 	GNN_TRY(open_blas(d));
 out:
@@ -377,6 +409,8 @@ void gnn_cuda_device_fini(struct gnn_cuda_device *d)
 		cudaStreamSynchronize(d->compute);
 	if (d->copy != NULL)
 		cudaStreamSynchronize(d->copy);
+	if (d->back != NULL)
+		cudaStreamSynchronize(d->back);
 	if (d->blas_handle != NULL)
 		d->blas.destroy(d->blas_handle);
 	gnn_cuda_blas_unload(&d->blas);
@@ -385,6 +419,12 @@ void gnn_cuda_device_fini(struct gnn_cuda_device *d)
 	for (int i = 0; i < GNN_CUDA_TICKETS; i++)
 		if (d->ticket[i] != NULL)
 			cudaEventDestroy(d->ticket[i]);
+	for (int i = 0; i < GNN_FETCHES_MAX; i++) {
+		if (d->fetch_ready[i] != NULL)
+			cudaEventDestroy(d->fetch_ready[i]);
+		if (d->fetch_done[i] != NULL)
+			cudaEventDestroy(d->fetch_done[i]);
+	}
 	for (int k = 0; k < GNN_STAGE_KINDS; k++) {
 		if (d->stage[k].copied != NULL)
 			cudaEventDestroy(d->stage[k].copied);
@@ -401,5 +441,7 @@ void gnn_cuda_device_fini(struct gnn_cuda_device *d)
 		cudaEventDestroy(d->forked);
 	if (d->joined != NULL)
 		cudaEventDestroy(d->joined);
+	if (d->back != NULL)
+		cudaStreamDestroy(d->back);
 	*d = (struct gnn_cuda_device){0};
 }

@@ -7,7 +7,8 @@
  * Thread   one caller
  * Fails    GNN_EUNAVAIL no driver or device; GNN_EOS memory or the runtime refuses
  *
- * Two streams: what is staged is copied on one while the other computes. Only cuda/ includes this.
+ * Three streams: what is staged and what is fetched is copied on one each while the third computes.
+ * Only cuda/ includes this.
  */
 #ifndef GNN_CUDA_DEVICE_H
 #define GNN_CUDA_DEVICE_H
@@ -38,7 +39,7 @@ struct gnn_cuda_held {
 
 struct gnn_cuda_device {
 	int                    ordinal;
-	cudaStream_t           compute, copy;
+	cudaStream_t           compute, copy, back;
 	cudaStream_t           side; /* what ranks send each other; made when first wanted */
 	cudaEvent_t            forked, joined;
 	int                  (*check)(void *arg); /* asked while the host waits, or NULL */
@@ -48,6 +49,8 @@ struct gnn_cuda_device {
 	void                  *blas_work;
 	cudaEvent_t            ticket[GNN_CUDA_TICKETS];
 	uint64_t               ticket_count;
+	cudaEvent_t            fetch_ready[GNN_FETCHES_MAX], fetch_done[GNN_FETCHES_MAX];
+	uint64_t               fetch_count;
 	struct gnn_cuda_stage  stage[GNN_STAGE_KINDS];
 	struct gnn_cuda_block *blocks;
 	struct gnn_cuda_held   own_held, *held;
@@ -93,5 +96,8 @@ int  gnn_cuda_settle (struct gnn_cuda_device *d); /* waits for all that was issu
 int  gnn_cuda_fork   (struct gnn_cuda_device *d, void **stream);
 int  gnn_cuda_join   (struct gnn_cuda_device *d);
 void gnn_cuda_identify(const struct gnn_cuda_device *d, struct gnn_device_id *id);
+int  gnn_cuda_fetch  (struct gnn_cuda_device *d, void *host, const void *from, uint64_t bytes,
+	uint64_t *ticket);
+int  gnn_cuda_fetched(struct gnn_cuda_device *d, uint64_t ticket);
 
 #endif

@@ -3,6 +3,8 @@
  *
  *   to[moves[i].to][c] = from[moves[i].from][c]    i < count, c < width
  *
+ * or i in the place of one of the two, as op/moves.h has it.
+ *
  * Row-major float matrices with a pitch; 16 bytes at a time where both are aligned. A grid-stride
  * loop over the vectors of all rows. Every element has one writer: deterministic.
  */
@@ -15,10 +17,11 @@ static __global__ void move_kernel(gnn_move_args a)
 	const uint64_t vectors = (a.width + LANES - 1) / LANES;
 
 	for (uint64_t k = gnn_grid_first(); k < a.count * vectors; k += gnn_grid_stride()) {
-		const gnn_move m = a.moves[k / vectors];
-		const uint64_t column = k % vectors * LANES;
-		const float *from = a.from + m.from * a.from_pitch + column;
-		float *to = a.to + m.to * a.to_pitch + column;
+		const uint64_t i = k / vectors, column = k % vectors * LANES;
+		const gnn_move m = a.moves[i];
+		const uint64_t row = a.rule == GNN_MOVE_SCATTER ? i : m.from;
+		const float *from = a.from + row * a.from_pitch + column;
+		float *to = a.to + (a.rule == GNN_MOVE_GATHER ? i : m.to) * a.to_pitch + column;
 
 		if (LANES == 4)
 			gnn_store4(to, gnn_load4(from));

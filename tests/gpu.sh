@@ -4,10 +4,10 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin order cases bits train sanitize profile pinned time ranks parallel disk
+# Steps: build twin order cases bits tiered train sanitize profile pinned time ranks parallel disk
 # order_large; default: all but the last four. disk writes 17 GB under DISK (default: here),
-# pinned 1.1 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of /dev/shm
-# (RANKS_SCALE=23); on one GPU it leaves scaling out.
+# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of
+# /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -15,7 +15,8 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin order cases bits train sanitize profile pinned time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin order cases bits tiered train sanitize profile
+	pinned time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -397,6 +398,90 @@ step_ranks() {
 		ranks_time
 	fi
 	rm -rf $dir
+}
+
+tiered_run() { # store, model, options: one inference, its JSON in tiered.json, its bits in $sum
+	local store=$1 model=$2
+	shift 2
+	$build/gnnrun infer "$store" --model "$model" --out "$dir/e.h5" --backend cuda --json "$@" \
+		>"$out/tiered.json" 2>"$out/tiered.log" ||
+		{ echo "FAILED: $*: $(tail -1 "$out/tiered.log")"; failed=1; }
+	must $build/gnnrun export "$dir/e.h5" "$dir/e.npy" >"$out/tiered.log"
+	sum=$(sha256sum <"$dir/e.npy")
+	rm -f "$dir/e.h5" "$dir/e.npy"
+}
+
+same_bits() { # as, what
+	[ "$sum" = "$1" ] || { echo "FAILED: $2: other bits"; failed=1; }
+}
+
+tiered_bits() { # every policy at a quarter of the states, and the smallest stores
+	local first small policy
+	$build/gnnrun generate rmat $dir/g.h5 --scale 16 --edge-factor 16 --feat-dim 100 \
+		>"$out/generate.log"
+	$build/gnnrun generate rmat $dir/s.h5 --scale 13 --edge-factor 12 --feat-dim 40 \
+		>"$out/generate.log"
+	local smallest=(belady pending lru fifo)
+	for arch in gcn sage gin gat; do
+		$build/gnnrun model --seeded $arch --dims 100,64,40 --out $dir/m.safetensors \
+			>"$out/model.log"
+		$build/gnnrun model --seeded $arch --dims 40,16,8 --out $dir/s.safetensors \
+			>"$out/model.log"
+		tiered_run $dir/g.h5 $dir/m.safetensors --plan resident
+		first=$sum
+		for policy in belady pending lru fifo random; do
+			tiered_run $dir/g.h5 $dir/m.safetensors --plan tiered --evict $policy \
+				--gpu-store 4M --hot-store 2M --chunk-bytes "${TIERED_CHUNK:-1}"
+			same_bits "$first" "$arch $policy"
+		done
+		tiered_run $dir/g.h5 $dir/m.safetensors --plan tiered --chunk-bytes 64M
+		same_bits "$first" "$arch, room for all"
+		tiered_run $dir/s.h5 $dir/s.safetensors --plan resident
+		small=$sum
+		tiered_run $dir/s.h5 $dir/s.safetensors --plan tiered --evict "${smallest[0]}" \
+			--gpu-store min --hot-store min --chunk-bytes 1
+		same_bits "$small" "$arch, smallest"
+		echo "$arch: equal bits, the smallest stores with ${smallest[0]}"
+		smallest=("${smallest[@]:1}")
+	done
+}
+
+tiered_time() { # where the store is, options: resident and each policy, turn by turn
+	local where=$1
+	shift
+	for i in 1 2; do
+		for o in resident belady pending lru fifo random; do
+			local plan=(--plan resident)
+			[ $o = resident ] || plan=(--plan tiered --evict $o --gpu-store 128M
+				--hot-store "${TIERED_HOST:-128M}")
+			tiered_run "$where/t.h5" $dir/m.safetensors "${plan[@]}" "$@"
+			[ $i = 1 ] && [ $o = resident ] && first=$sum
+			same_bits "$first" "$o"
+			"$python" -c "
+import json
+r = json.load(open('$out/tiered.json'))
+l = r['layers'][0]
+print(f'$o $*: features {r[\"feature_s\"]:.3f} s, layer 1 {l[\"wall_s\"]:.3f} s, all '
+      f'{r[\"stream_s\"]:.3f} s, evictions {l[\"evictions\"]}, reloads {l[\"reloads\"]}, spilled '
+      f'{l[\"cold_written_bytes\"] / 1e6:.0f} MB, pinned {l[\"pinned_vertices\"]} with '
+      f'{l[\"pinned_messages\"] / max(l[\"messages\"], 1):.3f} of the messages, predicted '
+      f'{r[\"predicted_s\"]:.2f} s')"
+		done
+	done
+}
+
+step_tiered() { # stores on the device, in host memory and on disk: bits and seconds of resident
+	local dir=/dev/shm/gnnrun-tiered disk="${DISK:-.}/gnnrun-tiered" sum first
+	mkdir -p $dir "$disk"
+	tiered_bits
+	rm -f $dir/*
+	$build/gnnrun model --seeded gcn --dims 512,128 --out $dir/m.safetensors >"$out/model.log"
+	must $build/gnnrun generate sbm "$disk/t.h5" --vertices 1000000 --edge-factor 16 \
+		--feat-dim 512 --communities 64 --mixing .05 --no-shuffle >"$out/generate.log"
+	tiered_time "$disk" --io uring
+	mv "$disk/t.h5" $dir/t.h5
+	tiered_time $dir --io map
+	rm -rf $dir "$disk"
 }
 
 step_time() {

@@ -426,12 +426,14 @@ static const struct gnn_option options[] = {
 		.choices = evict_choices,
 		.help = "Whose state leaves a full store (--plan tiered)"},
 	{ROW("hot-store", TEXT, RUN, INFER), FIELD(hot_store), .wanted = "SIZE|min",
-		.help = "States in memory (--plan tiered); min: the smallest legal store; what the "
-			"budget leaves when not given"},
+		.help = "States in host memory (--plan tiered), on a GPU those that its own store "
+			"has no room for; min: the smallest legal store; what the budget leaves "
+			"when not given"},
 	{ROW("gpu-store", TEXT, RUN, INFER), FIELD(gpu_store), .wanted = "SIZE|min",
-		.help = "Part of the fastest store for the vertices of highest in-degree, which "
-			"stay there (--plan tiered); min: none; those with an edge from nearly "
-			"every chunk when not given"},
+		.help = "States in device memory (--plan tiered); min: the smallest legal store; "
+			"what the budget leaves when not given. On the CPU: part of --hot-store "
+			"for vertices of highest in-degree, which stay; min: none; those with "
+			"an edge from nearly every chunk when not given"},
 	{ROW("graduation-bytes", SIZE, RUN, INFER), FIELD(graduation_bytes), .preset = "auto",
 		.zero_word = "auto", .max = 0x1p40, .wanted = "SIZE",
 		.help = "States that are finished at once (--plan tiered); whole panels"},

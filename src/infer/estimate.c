@@ -235,7 +235,8 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 		share = larger(share, PROBE_LEAST);
 	share = share < 1.0 ? share : 1.0;
 	GNN_TRY(gnn_rates_disk(&disk, o, PROBE_S * share));
-	GNN_TRY(gnn_rates_control(&disk.control_entries_s, o, d, PROBE_RUNS_S * share));
+	GNN_TRY(gnn_rates_control(&disk.control_entries_s, o, d, o->backend->ops->group == NULL ||
+		p->kind == GNN_PLAN_TIERED, PROBE_RUNS_S * share));
 	r->read_bytes_s = disk.read_bytes_s;
 	r->write_bytes_s = disk.write_bytes_s;
 	r->host_budget_bytes = p->host_budget;

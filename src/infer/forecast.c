@@ -322,6 +322,7 @@ static struct gnn_control_opts scale_opts(const struct sample *s,
 	c.epoch_rows = s->width;
 	c.pin_slots = scaled(whole->pin_slots, scale, 0);
 	c.top_slots = scaled(whole->top_slots, scale, least + c.pin_slots);
+	c.host_slots = whole->host_slots == 0 ? 0 : scaled(whole->host_slots, scale, least);
 	c.page_records = scaled(whole->page_records, scale, 2);
 	return c;
 }

@@ -16,6 +16,8 @@ static uint64_t width_of(const struct gnn_kept_opts *o)
 /* Host memory whose rows are contiguous can be written as it is. */
 static bool is_bounced(const struct gnn_kept_opts *o)
 {
+	if (o->kind == GNN_ROWS_RUNS)
+		return !o->backend->ops->unified;
 	return o->kind == GNN_ROWS_FILE && (!o->backend->ops->unified || o->own_width > 0);
 }
 
@@ -44,7 +46,8 @@ uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
 	uint64_t writers = o->own_width > 0 ? 2 : 1;
 
 	if (o->kind == GNN_ROWS_RUNS)
-		return gnn_runs_memory_bytes(&runs);
+		return gnn_runs_memory_bytes(&runs) + block_count(o) * o->block_rows *
+			(width_of(o) * sizeof(float) + sizeof(gnn_vid));
 	return o->kind != GNN_ROWS_FILE ? 0 : writers * GNN_EXTENT_SLOTS * o->slot_bytes +
 		gnn_ceil_div(gnn_kept_scratch_bytes(o), GNN_BLOCK_BYTES / 8) + GNN_PAGE_BYTES +
 		block_count(o) * o->block_rows * width_of(o) * sizeof(float);
@@ -86,20 +89,32 @@ static int create_file(struct gnn_rowfile **out, const struct gnn_kept_opts *o,
 		own ? o->own_sums : o->row_sums);
 }
 
-static int open_files(struct gnn_kept *k)
+static int open_blocks(struct gnn_kept *k)
 {
 	const struct gnn_kept_opts *o = &k->o;
 	void *block;
+	int rc = GNN_OK;
+
+	for (uint32_t i = 0; i < block_count(o); i++) {
+		GNN_TRY(o->backend->ops->alloc_host(o->backend, &block,
+			o->block_rows * width_of(o) * sizeof(float)));
+		k->block[i].host = block;
+		if (o->kind == GNN_ROWS_RUNS)
+			GNN_NEW_ARRAY(k->block[i].vertex, o->block_rows, GNN_MEM_IO);
+	}
+out:
+	return rc;
+}
+
+static int open_files(struct gnn_kept *k)
+{
+	const struct gnn_kept_opts *o = &k->o;
 	int rc;
 
 	GNN_TRY(create_file(&k->rows, o, GNN_KEPT_ROWS, o->width, 0));
 	if (o->own_width > 0 && o->own_first < o->vertices)
 		GNN_TRY(create_file(&k->own, o, GNN_KEPT_OWN, o->own_width, o->own_first));
-	for (uint32_t i = 0; i < block_count(o); i++) {
-		GNN_TRY(o->backend->ops->alloc_host(o->backend, &block,
-			o->block_rows * width_of(o) * sizeof(float)));
-		k->block[i].host = block;
-	}
+	GNN_TRY(open_blocks(k));
 	k->put_rows = k->rows->sealed_rows;
 	k->finished = k->rows->writer == NULL;
 out:
@@ -116,6 +131,8 @@ static int open_runs(struct gnn_kept *k)
 	runs = runs_opts(&k->o, path);
 	GNN_TRY(gnn_runs_create(&k->runs, &runs));
 	k->finished = gnn_runs_ended(k->runs);
+	if (!k->finished)
+		GNN_TRY(open_blocks(k));
 out:
 	return rc;
 }
@@ -154,6 +171,8 @@ static int push(struct gnn_kept *k, const struct gnn_kept_block *b)
 		gnn_min_u64(o->own_first - b->first, b->rows) : 0;
 	int rc;
 
+	if (k->runs != NULL)
+		return gnn_runs_push(k->runs, b->vertex, 0, b->host, b->rows);
 	GNN_TRY(gnn_rowfile_push(k->rows, b->host, b->rows));
 	if (k->own != NULL)
 		GNN_TRY(gnn_rowfile_push(k->own, own + skipped * o->own_width,
@@ -171,6 +190,19 @@ static int push_oldest(struct gnn_kept *k)
 	GNN_TRY(push(k, b));
 	k->first = (k->first + 1) % block_count(&k->o);
 	k->count--;
+out:
+	return rc;
+}
+
+/* A block that nothing is on its way out of. */
+static int next_block(struct gnn_kept *k, uint64_t rows, struct gnn_kept_block **out)
+{
+	int rc = GNN_OK;
+
+	if (k->count == block_count(&k->o))
+		GNN_TRY(push_oldest(k));
+	*out = &k->block[(k->first + k->count) % block_count(&k->o)];
+	(*out)->rows = rows;
 out:
 	return rc;
 }
@@ -211,11 +243,8 @@ int gnn_kept_put(struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *
 		GNN_ASSERT(pitch == o->width); /* there is no block to bring them together in */
 		return gnn_rowfile_push(k->rows, from, rows);
 	}
-	if (k->count == block_count(o))
-		GNN_TRY(push_oldest(k));
-	b = &k->block[(k->first + k->count) % block_count(o)];
+	GNN_TRY(next_block(k, rows, &b));
 	b->first = first;
-	b->rows = rows;
 	GNN_TRY(copy_out(k, b, from, pitch));
 	k->count++;
 	if (o->backend->ops->unified)
@@ -227,8 +256,21 @@ out:
 int gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
 	const float *from)
 {
-	GNN_ASSERT(!k->finished && k->o.kind == GNN_ROWS_RUNS);
-	return gnn_runs_push(k->runs, vertices, 0, from, rows);
+	const struct gnn_backend_ops *ops = k->o.backend->ops;
+	uint64_t row = width_of(&k->o) * sizeof(float);
+	struct gnn_kept_block *b;
+	int rc;
+
+	GNN_ASSERT(!k->finished && k->o.kind == GNN_ROWS_RUNS && rows <= k->o.block_rows);
+	if (!is_bounced(&k->o))
+		return gnn_runs_push(k->runs, vertices, 0, from, rows);
+	GNN_TRY(next_block(k, rows, &b));
+	memcpy(b->vertex, vertices, rows * sizeof(*vertices));
+	GNN_TRY(ops->copy(k->o.backend, b->host, row, from, row, row, rows));
+	GNN_TRY(ops->mark(k->o.backend, &b->ticket));
+	k->count++;
+out:
+	return rc;
 }
 
 int gnn_kept_seal(struct gnn_kept *k)
@@ -317,8 +359,10 @@ static void destroy(struct gnn_kept *k, bool keep_files)
 	/* A device may still be filling the blocks. */
 	for (; k->count > 0; k->count--, k->first = (k->first + 1) % GNN_KEPT_BLOCKS)
 		b->ops->wait(b, k->block[k->first].ticket);
-	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++)
+	for (uint32_t i = 0; i < GNN_KEPT_BLOCKS; i++) {
 		b->ops->free_host(b, k->block[i].host);
+		gnn_mem_free(k->block[i].vertex);
+	}
 	b->ops->free(b, k->memory);
 	if (keep_files)
 		gnn_runs_destroy(k->runs);

@@ -47,6 +47,7 @@ struct gnn_kept_opts {
 
 struct gnn_kept_block {
 	float   *host; /* (block_rows, width + own_width) */
+	gnn_vid *vertex; /* (block_rows) RUNS: whose rows they are */
 	gnn_vid  first;
 	uint64_t rows, ticket;
 };
@@ -72,7 +73,7 @@ int  gnn_kept_open  (struct gnn_kept **out, const struct gnn_kept_opts *o);
  */
 int  gnn_kept_put   (struct gnn_kept *k, gnn_vid first, uint64_t rows, const float *from,
 	uint64_t pitch);
-/* RUNS: the rows of these vertices, in any order; host memory, contiguous. */
+/* RUNS: the rows of these vertices, in any order; backend memory, contiguous. */
 int  gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
 	const float *from);
 int  gnn_kept_drain (struct gnn_kept *k); /* what was put is in memory, or handed to the files */

@@ -86,7 +86,7 @@ static int reserve_stages(struct gnn_run *r)
 		bytes = gnn_max_u64(bytes, lp->chunk_rows * row);
 	}
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_ROWS, bytes));
-	if (r->plan.kind == GNN_PLAN_PARTITIONED)
+	if (r->plan.kind != GNN_PLAN_RESIDENT)
 		GNN_TRY(b->ops->reserve(b, GNN_STAGE_OWN, bytes));
 	at_hand = chunk_rows * gnn_share_size(r->o->share);
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_OFFSETS, (at_hand + 1) * sizeof(gnn_eid)));

@@ -52,8 +52,9 @@ struct gnn_infer_opts {
 	uint32_t             shards;      /* 0: as many as the budgets want */
 	int                  evict;       /* enum gnn_evict_policy, of the tiered plan */
 	uint64_t             seed;        /* of samples, and of evictions at random */
-	uint64_t             hot_store;   /* bytes of its states in memory; 0: what is free */
-	uint64_t             gpu_store;   /* bytes of it for pinned hubs; 0: chosen */
+	uint64_t             hot_store;   /* bytes of its states in host memory; 0: what is free */
+	/* The same of a device's memory; of a unified backend: of hot_store for pinned hubs. */
+	uint64_t             gpu_store;
 	uint64_t             graduation_bytes; /* of states that are finished at once; 0: chosen */
 	uint64_t             gpu_memory;  /* device budget; 0: what is free */
 	uint64_t             chunk_bytes; /* a ceiling; at least one panel */
@@ -79,7 +80,7 @@ struct gnn_layer_report {
 	uint64_t    messages;      /* own rows included */
 	/* Tiered: rows that left the store in memory, came back, and what that cost the disk. */
 	uint64_t    evictions, reloads, cold_written_bytes, cold_read_bytes;
-	uint64_t    hot_rows, cold_rows; /* of the store, and spilled at once at most */
+	uint64_t    hot_rows, cold_rows; /* of the stores in memory, and spilled at once at most */
 	uint64_t    pinned_vertices, pinned_messages;
 	uint64_t    pairs, pinned_pairs; /* (work item, destination) */
 	uint64_t    reloaded_vertices[GNN_RELOADED_BINS]; /* 1, 2, ... times; with metrics only */

@@ -140,11 +140,17 @@ struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t laye
 		.carry = c->combine != GNN_COMBINE_MAX && d->hub_count > 0,
 		.strip_own = c->own == GNN_OWN_NONE, .keep_own = c->keep.dim_out > 0,
 		.epoch_rows = lp->chunk_rows, .top_slots = lp->top_slots,
+		.host_slots = lp->host_slots,
 		.pin_slots = lp->pin_slots, .pin_degree = lp->pin_degree,
 		.policy = (enum gnn_evict_policy)o->evict, .seed = o->seed,
 		.count_reloads = gnn_metrics_enabled(),
 		.streams_max = lp->streams,
 		.page_records = gnn_spill_records(c->state_width * sizeof(float), lp->page_bytes)};
+}
+
+uint64_t gnn_plan_ferry_rows(const struct gnn_plan *p, const struct gnn_conv *c)
+{
+	return gnn_max_u64(p->ferry_bytes / (c->state_width * sizeof(float)), 1);
 }
 
 struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,

@@ -35,13 +35,17 @@ struct gnn_layer_plan {
 	uint32_t shards;
 	uint64_t chunk_rows;
 	uint64_t state_rows, carry_rows; /* of the largest shard */
-	/* Tiered: rows of the store in memory, of them pinned; pages of the spill. */
-	uint32_t top_slots, pin_slots, pin_degree;
+	/*
+	 * Tiered: rows of the store where sums are made, of them pinned; of the store in host
+	 * memory below it, where the backend has a memory of its own; pages of the spill.
+	 */
+	uint32_t top_slots, pin_slots, pin_degree, host_slots;
 	uint64_t page_bytes;
 	uint32_t streams;
 	/* Bytes, by where they are. */
 	uint64_t state_bytes, carry_bytes, message_bytes, input_bytes;
 	uint64_t score_bytes;         /* and what else all vertices have in any plan */
+	uint64_t store_bytes;         /* the store in host memory, and control of all slots */
 	uint64_t buffer_bytes;        /* host memory beside them */
 	uint64_t device_buffer_bytes; /* and device memory */
 };
@@ -65,6 +69,7 @@ struct gnn_plan {
 	uint64_t slot_bytes;  /* of a scratch writer */
 	uint64_t arena_bytes; /* of rows that are sorted into one run */
 	uint64_t spill_bytes; /* of pages of the spill in memory */
+	uint64_t ferry_bytes; /* of rows that cross between host and device at once */
 	bool     next_scratch; /* next uses are read from scratch: in-lists do not fit memory */
 	bool     never_evicts; /* estimated as if the order of the vertices were ideal */
 	uint64_t next_piece_bytes;
@@ -101,6 +106,8 @@ bool gnn_plan_keeps_output(const struct gnn_plan *p, uint32_t layer,
 /* Of a tiered layer, all but the in-lists. */
 struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d);
+/* Rows of a layer's states that cross at once between the top store and those below it. */
+uint64_t gnn_plan_ferry_rows(const struct gnn_plan *p, const struct gnn_conv *c);
 /* All but the rows, the range and the first row. */
 struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d);

@@ -78,8 +78,12 @@ static uint64_t feed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
 	const struct gnn_layer_plan *lp = &p->layer[l];
-	struct gnn_feed_opts first = gnn_plan_feed(p, l, o, NULL), later = first;
+	struct gnn_feed_opts first = gnn_plan_feed(p, l, o, NULL), later;
 	uint64_t bytes;
+
+	if (p->kind == GNN_PLAN_TIERED) /* whose rows are combined as this side groups them */
+		first.lists = false;
+	later = first;
 
 	first.rows = rows_of(p, l, o);
 	if (lp->input_own > 0)
@@ -195,6 +199,8 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 		gnn_exchange_bytes(o->share, o->backend, c, lp->chunk_rows, true) +
 		2 * lp->chunk_rows * gnn_rowprog_width(&c->message) * sizeof(float) +
 		2 * p->finish_rows * gnn_rowprog_width(&c->finish) * sizeof(float);
+	if (p->kind == GNN_PLAN_TIERED && !o->backend->ops->unified)
+		lp->device_buffer_bytes += gnn_plan_tier_device_bytes(p, l, o);
 }
 
 /* --- peaks --- */
@@ -232,7 +238,7 @@ void gnn_plan_sum(struct gnn_plan *p, const struct gnn_infer_opts *o)
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_layer_plan *lp = &p->layer[l];
 		uint64_t dense = dense_bytes(p, l, o);
-		uint64_t host = lp->buffer_bytes + (unified ? dense : 0);
+		uint64_t host = lp->buffer_bytes + (unified ? dense : lp->store_bytes);
 
 		if (unified ? host > p->host_bytes : dense > p->device_bytes)
 			p->peak_layer = l;

@@ -36,7 +36,9 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 bool gnn_plan_tier_layer(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d); /* false: not even the smallest store fits */
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l,
-	const struct gnn_infer_opts *o); /* beside the store */
+	const struct gnn_infer_opts *o); /* beside the stores, in host memory */
+uint64_t gnn_plan_tier_device_bytes(const struct gnn_plan *p, uint32_t l,
+	const struct gnn_infer_opts *o); /* and in that of the backend, where it has its own */
 
 int  gnn_plan_refuse(const struct gnn_plan *p, const struct gnn_infer_opts *o);
 

@@ -243,6 +243,8 @@ int gnn_planner_check(const struct gnn_infer_opts *o)
 	p.kind = o->plan == GNN_PLAN_TIERED ? GNN_PLAN_TIERED : GNN_PLAN_PARTITIONED;
 	if (p.kind == GNN_PLAN_TIERED && smallest.hot_store == 0)
 		smallest.hot_store = GNN_STORE_MIN;
+	if (p.kind == GNN_PLAN_TIERED && smallest.gpu_store == 0 && !o->backend->ops->unified)
+		smallest.gpu_store = GNN_STORE_MIN;
 	fit_level(&p, &smallest, p.kind == GNN_PLAN_TIERED ? &unknown : NULL, LEVELS);
 	return gnn_plan_fits(&p) ? GNN_OK : gnn_plan_refuse(&p, o);
 }

@@ -3,6 +3,8 @@
 
 #include "base/metrics.h"
 #include "infer/nextuse.h"
+#include "tier/ferry.h"
+#include "tier/image.h"
 #include "tier/spill.h"
 
 #include <math.h>
@@ -20,6 +22,8 @@ enum {
 	ENTRY_BYTES = 12,       /* of an edge in a tier program */
 	GROUP_BYTES = 96,       /* of a destination, its moves included */
 	PIN_SHARE = 8,          /* of the store, for hubs that nearly every chunk has edges to */
+	FERRY_BYTES = 8 << 20,  /* enough for the full rate of a bus */
+	VALUES = 4,             /* of a vertex: degrees, loops, sums of weights */
 };
 
 static bool knows_next_use(const struct gnn_infer_opts *o)
@@ -29,10 +33,8 @@ static bool knows_next_use(const struct gnn_infer_opts *o)
 
 int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees *d)
 {
-	if (!o->backend->ops->unified)
-		return gnn_err(GNN_ECONFIG, "--plan tiered runs on the CPU backend; --plan "
-			"partitioned runs on this one too");
-	if (o->gpu_store != GNN_STORE_MIN && o->hot_store != 0 && o->gpu_store >= o->hot_store)
+	if (o->backend->ops->unified && o->gpu_store != GNN_STORE_MIN && o->hot_store != 0 &&
+		o->gpu_store >= o->hot_store)
 		return gnn_err(GNN_ECONFIG, "--gpu-store %llu is part of --hot-store, which must "
 			"be larger", (unsigned long long)o->gpu_store);
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
@@ -59,16 +61,19 @@ int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees
 int gnn_plan_tier_refuse(const struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d)
 {
+	bool unified = o->backend->ops->unified;
+
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		struct gnn_control_opts c = gnn_plan_control(p, l, o, d);
 		uint64_t least = gnn_control_slots_min(&c) * sizeof(float) *
 			gnn_model_conv(o->model, l)->state_width;
+		bool hot = o->hot_store != 0 && o->hot_store < least;
 
-		if (o->hot_store != 0 && o->hot_store < least)
-			return gnn_err(GNN_EOS, "--hot-store %llu is below the smallest legal "
-				"store of layer %u, %llu bytes (--hot-store min)",
-				(unsigned long long)o->hot_store, l + 1,
-				(unsigned long long)least);
+		if (hot || (!unified && o->gpu_store != 0 && o->gpu_store < least))
+			return gnn_err(GNN_EOS, "--%s %llu is below the smallest legal store of "
+				"layer %u, %llu bytes (--%s min)", hot ? "hot-store" : "gpu-store",
+				(unsigned long long)(hot ? o->hot_store : o->gpu_store), l + 1,
+				(unsigned long long)least, hot ? "hot-store" : "gpu-store");
 	}
 	return gnn_plan_refuse(p, o);
 }
@@ -100,6 +105,7 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 	p->next_scratch = knows_next_use(o) && p->host_budget != UINT64_MAX &&
 		gnn_inlists_bytes(o->store) > p->host_budget / IN_LISTS_SHARE;
 	p->next_piece_bytes = gnn_max_u64(PIECE_BYTES >> level, FLOOR_BYTES);
+	p->ferry_bytes = gnn_max_u64(FERRY_BYTES >> level, FLOOR_BYTES);
 	for (uint32_t l = 0; l < p->layer_count; l++)
 		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->state_width);
 	p->arena_bytes = gnn_max_u64(share(p, ARENA_BYTES, level), arena_least(o, widest));
@@ -116,20 +122,49 @@ static uint64_t next_use_bytes(const struct gnn_plan *p, const struct gnn_infer_
 	return gnn_nextuse_bytes(o->store, p->next_piece_bytes);
 }
 
+/* Of the program of an item, as a device takes it. */
+static uint64_t image_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	return gnn_tier_image_bytes(gnn_min_u64(p->entries, o->store->vertices), p->entries,
+		p->layer[l].pin_slots);
+}
+
+/* The panel of done rows with the values of its vertices, and own rows of the chunk. */
+static uint64_t panel_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+
+	return p->finish_rows * (c->state_width + VALUES) * sizeof(float) +
+		p->layer[l].chunk_rows * c->keep.dim_out * sizeof(float);
+}
+
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
 	const struct gnn_layer_plan *lp = &p->layer[l];
 	uint64_t vertices = o->store->vertices, groups = gnn_min_u64(p->entries, vertices);
-	uint64_t panel = p->finish_rows * (c->state_width * sizeof(float) + 32);
+	uint64_t lists = p->finish_rows * (sizeof(gnn_vid) + 2 * sizeof(struct gnn_move));
 	uint64_t programs = p->ahead * (p->entries * ENTRY_BYTES + groups * GROUP_BYTES);
 	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
 	uint64_t states = vertices * (sizeof(uint64_t) + (gnn_metrics_enabled() ? 1 : 0));
+	uint64_t cross = panel_bytes(p, l, o);
 
-	return states + panel + programs + p->spill_bytes + BESIDE_PAGES * lp->page_bytes +
-		(l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
-		lp->chunk_rows * c->keep.dim_out * sizeof(float) +
+	if (!o->backend->ops->unified)
+		cross = p->ahead * image_bytes(p, l, o) +
+			gnn_ferry_host_bytes(c->state_width, gnn_plan_ferry_rows(p, c));
+	return states + lists + cross + programs + p->spill_bytes +
+		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
 		next_use_bytes(p, o);
+}
+
+uint64_t gnn_plan_tier_device_bytes(const struct gnn_plan *p, uint32_t l,
+	const struct gnn_infer_opts *o)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+
+	return panel_bytes(p, l, o) + 2 * p->finish_rows * sizeof(struct gnn_move) +
+		2 * image_bytes(p, l, o) +
+		gnn_ferry_device_bytes(c->state_width, gnn_plan_ferry_rows(p, c));
 }
 
 /* Pages as large as one of every epoch can be in memory, where the next use is known. */
@@ -148,6 +183,22 @@ static void choose_pages(struct gnn_plan *p, uint32_t l, const struct gnn_infer_
 		p->spill_bytes / lp->page_bytes));
 }
 
+/* Hubs that nearly every chunk has edges to, as a part of `slots`. */
+static void pin_hubs(struct gnn_layer_plan *lp, const struct gnn_degrees *d, uint64_t slots)
+{
+	lp->pin_slots = (uint32_t)(slots / PIN_SHARE);
+	lp->pin_degree = (uint32_t)gnn_min_u64(gnn_max_u64(GNN_HUB_DEGREE,
+		d->vertices / lp->chunk_rows), UINT32_MAX);
+}
+
+/* A store of so many rows as asked for, or as there is room. */
+static uint64_t slots_of(uint64_t asked, uint64_t row_bytes, uint64_t least, uint64_t room)
+{
+	if (asked == GNN_STORE_MIN)
+		return least;
+	return asked != 0 ? asked / row_bytes : room;
+}
+
 /* The store and its pinned part, as asked for or as the pool has room. */
 static void choose_slots(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d, uint64_t pool)
@@ -156,24 +207,57 @@ static void choose_slots(struct gnn_plan *p, uint32_t l, const struct gnn_infer_
 	struct gnn_control_opts c = gnn_plan_control(p, l, o, d);
 	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
 	uint64_t all = d->vertices + (c.carry ? d->hub_count : 0);
-	uint64_t slots = pool / (row_bytes + SLOT_BYTES), least = gnn_control_slots_min(&c);
+	uint64_t least = gnn_control_slots_min(&c);
+	uint64_t slots = slots_of(o->hot_store, row_bytes, least, pool / (row_bytes + SLOT_BYTES));
 
-	if (o->hot_store == GNN_STORE_MIN)
-		slots = least;
-	else if (o->hot_store != 0)
-		slots = o->hot_store / row_bytes;
 	slots = gnn_min_u64(gnn_min_u64(slots, gnn_max_u64(all, least)), UINT32_MAX / 4);
 	lp->pin_degree = 0;
 	lp->pin_slots = 0;
 	if (o->gpu_store != 0 && o->gpu_store != GNN_STORE_MIN)
 		lp->pin_slots = (uint32_t)gnn_min_u64(o->gpu_store / row_bytes,
 			slots - gnn_min_u64(slots, least));
-	if (o->gpu_store == 0) {
-		lp->pin_slots = (uint32_t)(slots / PIN_SHARE);
-		lp->pin_degree = (uint32_t)gnn_min_u64(gnn_max_u64(GNN_HUB_DEGREE,
-			d->vertices / lp->chunk_rows), UINT32_MAX);
-	}
+	if (o->gpu_store == 0)
+		pin_hubs(lp, d, slots);
 	lp->top_slots = (uint32_t)slots;
+}
+
+/* The store on the device and the one in host memory below it. */
+static void choose_stores(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint64_t device_pool, uint64_t host_pool)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	struct gnn_control_opts c = gnn_plan_control(p, l, o, d);
+	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
+	uint64_t least = gnn_control_slots_min(&c), top, host, control;
+	uint64_t all = gnn_max_u64(d->vertices + (c.carry ? d->hub_count : 0), least);
+
+	top = slots_of(o->gpu_store, row_bytes, least, device_pool / row_bytes);
+	top = gnn_min_u64(gnn_min_u64(top, all), UINT32_MAX / 8);
+	control = top * SLOT_BYTES;
+	host = slots_of(o->hot_store, row_bytes, least, control >= host_pool ? 0 :
+		(host_pool - control) / (row_bytes + SLOT_BYTES));
+	host = gnn_min_u64(gnn_min_u64(host, all - top), UINT32_MAX / 8);
+	lp->host_slots = host < least ? 0 : (uint32_t)host;
+	lp->top_slots = (uint32_t)top;
+	pin_hubs(lp, d, top);
+	lp->store_bytes = control + lp->host_slots * (row_bytes + SLOT_BYTES);
+}
+
+static bool fit_stores(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d)
+{
+	struct gnn_layer_plan *lp = &p->layer[l];
+	uint64_t row_bytes = gnn_model_conv(o->model, l)->state_width * sizeof(float);
+	uint64_t taken = lp->device_buffer_bytes + lp->score_bytes;
+	uint64_t device = p->device_budget - gnn_min_u64(p->device_budget, taken);
+	uint64_t host = p->host_budget - gnn_min_u64(p->host_budget, lp->buffer_bytes);
+	struct gnn_control_opts c;
+
+	choose_stores(p, l, o, d, device, host);
+	c = gnn_plan_control(p, l, o, d);
+	lp->state_bytes = gnn_max_u64(lp->top_slots, gnn_control_slots_min(&c)) * row_bytes;
+	return lp->top_slots >= gnn_control_slots_min(&c) && lp->state_bytes <= device &&
+		lp->store_bytes <= host;
 }
 
 bool gnn_plan_tier_layer(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
@@ -186,6 +270,8 @@ bool gnn_plan_tier_layer(struct gnn_plan *p, uint32_t l, const struct gnn_infer_
 
 	choose_pages(p, l, o);
 	gnn_plan_add_bytes(p, l, o);
+	if (!o->backend->ops->unified)
+		return fit_stores(p, l, o, d);
 	taken = lp->buffer_bytes + lp->score_bytes;
 	if (taken < p->host_budget)
 		pool = p->host_budget - taken;

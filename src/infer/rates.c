@@ -112,6 +112,8 @@ struct probe {
 	float    *from, *to, *vec, *state;
 	uint64_t *vertex, *first;
 	uint32_t *src;
+	struct gnn_move *moves; /* (PROBE_GROUPS) */
+	float    *host;         /* (PROBE_GROUPS, width) in host memory */
 	uint64_t  rows, chunk_rows, state_rows;
 };
 
@@ -163,6 +165,27 @@ out:
 	return rc;
 }
 
+/* Rows of the states, at random, side by side. */
+static int make_moves(struct probe *p, uint32_t width)
+{
+	struct gnn_move m[PROBE_GROUPS];
+	void *block;
+	int rc;
+
+	for (uint32_t i = 0; i < PROBE_GROUPS; i++)
+		m[i] = (struct gnn_move){.to = (uint32_t)(i % p->chunk_rows),
+			.from = (uint32_t)(gnn_rng_u64(1, 2, i) % p->state_rows)};
+	GNN_TRY(alloc(p->backend, &p->moves, sizeof(m), false));
+	GNN_TRY(put(p->backend, p->moves, m, sizeof(m)));
+	if (p->backend->ops->unified)
+		return GNN_OK;
+	GNN_TRY(p->backend->ops->alloc_host(p->backend, &block, PROBE_GROUPS * width *
+		sizeof(float)));
+	p->host = block;
+out:
+	return rc;
+}
+
 static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory_bytes,
 	uint64_t chunk_rows)
 {
@@ -182,16 +205,18 @@ static int open_probe(struct probe *p, const struct gnn_conv *c, uint64_t memory
 	GNN_TRY(alloc(b, &p->vec, p->rows * sizeof(float), true));
 	GNN_TRY(alloc(b, &p->state, p->state_rows * c->width * sizeof(float), true));
 	GNN_TRY(make_batch(p));
+	GNN_TRY(make_moves(p, c->width));
 out:
 	return rc;
 }
 
 static void close_probe(struct probe *p)
 {
-	void *block[] = {p->from, p->to, p->vec, p->state, p->vertex, p->first, p->src};
+	void *block[] = {p->from, p->to, p->vec, p->state, p->vertex, p->first, p->src, p->moves};
 
 	for (uint32_t i = 0; i < GNN_COUNT_OF(block); i++)
 		p->backend->ops->free(p->backend, block[i]);
+	p->backend->ops->free_host(p->backend, p->host);
 }
 
 static int run_program(const struct probe *p, const struct gnn_rowprog *prog)
@@ -212,17 +237,20 @@ static int run_sum(const struct probe *p, const struct gnn_conv *c)
 			.src = p->src}});
 }
 
-/* Rows of the states, at random, side by side. */
+/* And on to the host, where the backend has a memory of its own. */
 static int run_move(const struct probe *p, const struct gnn_conv *c)
 {
-	struct gnn_move m[PROBE_GROUPS];
+	struct gnn_backend *b = p->backend;
+	uint64_t rows = gnn_min_u64(PROBE_GROUPS, p->chunk_rows), row = c->width * sizeof(float);
+	int rc;
 
-	for (uint32_t i = 0; i < PROBE_GROUPS; i++)
-		m[i] = (struct gnn_move){.to = (uint32_t)(i % p->chunk_rows),
-			.from = (uint32_t)(gnn_rng_u64(1, 2, i) % p->state_rows)};
-	return p->backend->ops->move(p->backend, &(struct gnn_move_args){.from = p->state,
-		.from_pitch = c->width, .to = p->from, .to_pitch = c->width, .width = c->width,
-		.moves = m, .count = PROBE_GROUPS});
+	GNN_TRY(b->ops->move(b, &(struct gnn_move_args){.from = p->state, .from_pitch = c->width,
+		.to = p->from, .to_pitch = c->width, .width = c->width, .moves = p->moves,
+		.count = PROBE_GROUPS}));
+	if (p->host != NULL)
+		GNN_TRY(b->ops->copy(b, p->host, row, p->from, row, row, rows));
+out:
+	return rc;
 }
 
 /* Once to warm up, then for `seconds`: runs a second. */
@@ -263,7 +291,7 @@ out:
 }
 
 int gnn_rates_control(double *entries_s, const struct gnn_infer_opts *o,
-	const struct gnn_degrees *d, double seconds)
+	const struct gnn_degrees *d, bool here, double seconds)
 {
 	uint64_t edges = CONTROL_ROWS * PROBE_DEGREE, entries = edges + CONTROL_ROWS, runs = 0;
 	uint64_t start = 0, vertices = gnn_min_u64(o->store->vertices, UINT32_MAX);
@@ -273,7 +301,7 @@ int gnn_rates_control(double *entries_s, const struct gnn_infer_opts *o,
 	int rc;
 
 	*entries_s = INFINITY;
-	if (o->backend->ops->group != NULL || vertices == 0)
+	if (!here || vertices == 0)
 		return GNN_OK;
 	GNN_NEW_ARRAY(neighbors, edges, GNN_MEM_MISC);
 	for (uint64_t e = 0; e < edges; e++)
@@ -310,8 +338,6 @@ int gnn_rates_layer(struct gnn_layer_rates *r, const struct gnn_infer_opts *o, u
 	r->finish_rows_s = runs * (double)p.rows;
 	GNN_TRY(time_runs(&runs, &p, NULL, run_sum, c, seconds));
 	r->entry_floats_s = runs * PROBE_GROUPS * PROBE_DEGREE * c->width;
-	if (!o->backend->ops->unified)
-		goto out;
 	GNN_TRY(time_runs(&runs, &p, NULL, run_move, c, seconds));
 	r->move_floats_s = runs * PROBE_GROUPS * c->width;
 out:

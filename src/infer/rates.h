@@ -23,15 +23,16 @@ struct gnn_layer_rates {
 	double message_rows_s;  /* through the message program, from what the input is made of */
 	double finish_rows_s;   /* through the finish program */
 	double entry_floats_s;  /* message columns added to states at random */
-	double move_floats_s;   /* of states moved; 0 where nobody asks */
+	double move_floats_s;   /* of states moved, on to the host where that is elsewhere */
 };
 
 GNN_BEGIN_DECLS
 
 /* `seconds` at most for each of the two; writes beside the output, reads the features. */
 int gnn_rates_disk (struct gnn_rates *r, const struct gnn_infer_opts *o, double seconds);
+/* `here`: whether the control thread groups edges. */
 int gnn_rates_control(double *entries_s, const struct gnn_infer_opts *o,
-	const struct gnn_degrees *d, double seconds);
+	const struct gnn_degrees *d, bool here, double seconds);
 int gnn_rates_layer(struct gnn_layer_rates *r, const struct gnn_infer_opts *o, uint32_t layer,
 	uint64_t memory_bytes, uint64_t chunk_rows, double seconds);
 

@@ -13,6 +13,9 @@
 struct item {
 	struct gnn_work         *work;
 	struct gnn_tier_program  program;
+	struct gnn_tier_image    image; /* of the program, for a backend with memory of its own */
+	struct gnn_tier_lists    lists; /* as the backend reads them, once the item is begun */
+	uint64_t                 ticket;
 };
 
 struct stream {
@@ -24,6 +27,9 @@ struct stream {
 	uint32_t               items;
 	struct gnn_queue      *ready, *idle;
 	struct gnn_stage      *stage;
+	/* Issued to the backend and not known to be done, oldest first. */
+	struct item           *issued[GNN_IN_FLIGHT_MAX];
+	uint32_t               issued_first, issued_count;
 	gnn_vid                stopped; /* by a signal: set as the control thread ends */
 };
 
@@ -53,6 +59,8 @@ static int step(struct stream *s, struct gnn_work *work)
 	gnn_control_foresee(s->run->tiered->control, work->program.next);
 	GNN_TRY(gnn_control_step(s->run->tiered->control, work->first_row, work->rows,
 		&work->program.batch, &item->program));
+	if (!s->run->o->backend->ops->unified)
+		GNN_TRY(gnn_tier_image_make(&item->image, &item->program));
 	show_stores(s);
 	gnn_trace_end(span, "step");
 	GNN_TRY(gnn_queue_push(s->ready, item));
@@ -102,8 +110,9 @@ static int take_own(struct gnn_run *r, const struct gnn_work *w)
 		.to = t->own, .to_pitch = c->keep.dim_out, .rows = w->rows});
 }
 
-static int move_own(struct gnn_run *r, const struct gnn_tier_program *p, uint64_t i)
+static int move_own(struct gnn_run *r, const struct item *item, uint64_t i)
 {
+	const struct gnn_tier_program *p = &item->program;
 	uint64_t begin = gnn_tier_step_begin(p, i, GNN_MOVE_OWN);
 	const struct gnn_conv *c = r->layer.o.conv;
 	const struct gnn_tiered *t = r->tiered;
@@ -114,12 +123,13 @@ static int move_own(struct gnn_run *r, const struct gnn_tier_program *p, uint64_
 		.from = t->own_rows, .from_pitch = t->own_pitch,
 		.to = t->tier->top + c->state_width - c->keep.dim_out,
 		.to_pitch = c->state_width, .width = c->keep.dim_out,
-		.moves = p->moves[GNN_MOVE_OWN].move + begin,
+		.moves = item->lists.moves[GNN_MOVE_OWN] + begin,
 		.count = p->step[i].move_end[GNN_MOVE_OWN] - begin});
 }
 
 static int run_step(struct stream *s, const struct item *item, uint64_t i)
 {
+	struct gnn_edge_batch batch = gnn_tier_lists_batch(&item->lists, &item->program, i);
 	const struct gnn_tier_program *p = &item->program;
 	struct gnn_run *r = s->run;
 	float *top = r->tiered->tier->top;
@@ -127,12 +137,62 @@ static int run_step(struct stream *s, const struct item *item, uint64_t i)
 	bool carry = r->layer.o.conv->combine != GNN_COMBINE_MAX;
 	int rc;
 
-	GNN_TRY(gnn_tier_move(r->tiered->tier, p, i));
-	GNN_TRY(move_own(r, p, i));
-	if (p->step[i].batch.group_count > 0)
-		GNN_TRY(gnn_layer_run_combine(&r->layer, s->pass, item->work->first_row,
-			&p->step[i].batch, top, carry ? top : NULL));
-	GNN_TRY(gnn_tiered_graduate(r, s->layer, p->done + done, p->step[i].done_end - done));
+	GNN_TRY(gnn_tier_move(r->tiered->tier, p, &item->lists, i));
+	GNN_TRY(move_own(r, item, i));
+	if (batch.group_count > 0)
+		GNN_TRY(gnn_layer_run_combine(&r->layer, s->pass, item->work->first_row, &batch,
+			top, carry ? top : NULL));
+	GNN_TRY(gnn_tiered_graduate(r, s->layer, p->done.move + done, item->lists.done + done,
+		p->step[i].done_end - done));
+out:
+	return rc;
+}
+
+/* The program's lists where the backend reads them. */
+static int stage_program(struct gnn_run *r, struct item *item)
+{
+	struct gnn_backend *b = r->o->backend;
+	const struct gnn_tier_image *m = &item->image;
+	const void *there;
+	int rc = GNN_OK;
+
+	if (b->ops->unified) {
+		item->lists = gnn_tier_lists_of(&item->program);
+		return GNN_OK;
+	}
+	GNN_TRY(b->ops->reserve(b, GNN_STAGE_PROGRAM, m->used)); /* the item before is issued */
+	GNN_TRY(b->ops->stage(b, GNN_STAGE_PROGRAM, m->bytes, m->used, &there));
+	item->lists = gnn_tier_image_lists(m, there);
+out:
+	return rc;
+}
+
+/* Waits for the oldest, and gives it back. */
+static int retire(struct stream *s)
+{
+	struct item *item = s->issued[s->issued_first];
+	int rc;
+
+	s->issued_first = (s->issued_first + 1) % GNN_IN_FLIGHT_MAX;
+	s->issued_count--;
+	GNN_TRY(s->run->o->backend->ops->wait(s->run->o->backend, item->ticket));
+	gnn_feed_put(s->feed, item->work);
+	GNN_TRY(gnn_queue_push(s->idle, item));
+out:
+	return rc;
+}
+
+/* The item's buffers are in use until what was issued is done. */
+static int note_issued(struct stream *s, struct item *item)
+{
+	uint32_t last = (s->issued_first + s->issued_count) % GNN_IN_FLIGHT_MAX;
+	int rc;
+
+	GNN_TRY(s->run->o->backend->ops->mark(s->run->o->backend, &item->ticket));
+	s->issued[last] = item;
+	s->issued_count++;
+	if (s->issued_count == s->run->plan.in_flight)
+		GNN_TRY(retire(s));
 out:
 	return rc;
 }
@@ -142,8 +202,9 @@ static int run_item(struct stream *s, struct item *item)
 	const struct gnn_work *w = item->work;
 	struct gnn_run *r = s->run;
 	uint64_t span = gnn_trace_begin();
-	int rc = GNN_OK;
+	int rc;
 
+	GNN_TRY(stage_program(r, item));
 	if (w->first) {
 		GNN_TRY(gnn_layer_run_take(&r->layer, s->pass, w));
 		GNN_TRY(take_own(r, w));
@@ -152,10 +213,9 @@ static int run_item(struct stream *s, struct item *item)
 	}
 	for (uint64_t i = 0; i < item->program.step_count; i++)
 		GNN_TRY(run_step(s, item, i));
-	gnn_tier_rest(r->tiered->tier);
+	GNN_TRY(gnn_tier_rest(r->tiered->tier));
 	gnn_trace_end(span, "absorb");
-	gnn_feed_put(s->feed, item->work);
-	GNN_TRY(gnn_queue_push(s->idle, item));
+	GNN_TRY(note_issued(s, item));
 out:
 	return rc;
 }
@@ -184,6 +244,8 @@ static int run_items(struct stream *s)
 			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
 		GNN_TRY(run_item(s, item));
 	}
+	while (s->issued_count > 0)
+		GNN_TRY(retire(s));
 	GNN_TRY(gnn_tiered_flush(s->run, s->layer));
 	if (s->stopped > 0)
 		return GNN_STOPPED;
@@ -213,6 +275,7 @@ static void stop(struct stream *s)
 	struct gnn_err_state first; /* what the caller is about to report stays */
 
 	gnn_err_save(&first, GNN_OK);
+	s->run->o->backend->ops->sync(s->run->o->backend); /* after a failure: buffers are in use */
 	if (s->stage != NULL) {
 		gnn_queue_cancel(s->ready);
 		gnn_queue_cancel(s->idle);
@@ -220,8 +283,10 @@ static void stop(struct stream *s)
 		gnn_stage_join(&s->stage);
 	}
 	gnn_feed_stop(s->feed);
-	for (uint32_t i = 0; i < s->items && s->item != NULL; i++)
+	for (uint32_t i = 0; i < s->items && s->item != NULL; i++) {
 		gnn_tier_program_fini(&s->item[i].program);
+		gnn_tier_image_fini(&s->item[i].image);
+	}
 	gnn_mem_free(s->item);
 	gnn_queue_destroy(s->ready);
 	gnn_queue_destroy(s->idle);
@@ -241,7 +306,7 @@ static void report(const struct gnn_run *r, struct gnn_layer_report *lr)
 	lr->cold_written_bytes = gnn_spill_written_bytes(t->spill);
 	lr->cold_read_bytes = gnn_spill_read_bytes(t->spill);
 	lr->cold_rows = s.spill_rows_max;
-	lr->hot_rows = t->o.top_slots;
+	lr->hot_rows = (uint64_t)t->o.top_slots + t->o.host_slots;
 	lr->pinned_vertices = s.pinned;
 	lr->pairs = s.pairs;
 	lr->pinned_pairs = s.pinned_pairs;

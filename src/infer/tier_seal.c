@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK_ROWS = 1 << 14, RECORDS_MIN = 1 << 16 };
+enum { BLOCK_ROWS = 1 << 14, RECORDS_MIN = 1 << 16, TOP_ROWS = 1 << 10 };
 
 static void set_label(char label[GNN_LABEL_BYTES], const struct gnn_run *r, const char *what)
 {
@@ -50,12 +50,15 @@ out:
 	return rc;
 }
 
-/* Where the rows go; `record` is room for one behind its vertex. */
+/* Where the rows go; `record` is room for one behind its vertex, `top` for some of the top. */
 struct rows_writer {
 	struct gnn_rowfile *file;
 	struct gnn_tier    *tier;
 	struct gnn_control *control;
 	char               *record;
+	float              *top;     /* (TOP_ROWS, width) */
+	struct gnn_move    *moves;   /* (TOP_ROWS) their slots and vertices */
+	uint64_t            waiting;
 };
 
 static int put_row(struct rows_writer *w, gnn_vid v, enum gnn_control_store store, uint32_t at)
@@ -64,8 +67,8 @@ static int put_row(struct rows_writer *w, gnn_vid v, enum gnn_control_store stor
 	int rc = GNN_OK;
 
 	memcpy(w->record, &v, sizeof(v));
-	if (store == GNN_STORE_TOP)
-		memcpy(w->record + sizeof(v), t->top + (uint64_t)at * t->o.width,
+	if (store == GNN_STORE_HOST)
+		memcpy(w->record + sizeof(v), t->host + (uint64_t)at * t->o.width,
 			t->o.width * sizeof(float));
 	else
 		GNN_TRY(gnn_spill_take(t->spill, at, w->record + sizeof(v)));
@@ -74,7 +77,7 @@ out:
 	return rc;
 }
 
-/* The row of v, and its carry, when they stand in that store. */
+/* The row of v, and its carry, when they stand in that store, which is not the top. */
 static int put_vertex(struct rows_writer *w, gnn_vid v, enum gnn_control_store store)
 {
 	struct gnn_control_place p = gnn_control_place(w->control, v);
@@ -85,6 +88,45 @@ static int put_vertex(struct rows_writer *w, gnn_vid v, enum gnn_control_store s
 	GNN_TRY(put_row(w, v, store, p.at));
 	if (p.mate != GNN_SLOT_NONE)
 		GNN_TRY(put_row(w, v, store, p.mate));
+out:
+	return rc;
+}
+
+static int put_waiting(struct rows_writer *w)
+{
+	uint64_t width = w->tier->o.width;
+	int rc;
+
+	GNN_TRY(gnn_tier_read(w->tier, w->moves, w->waiting, w->top));
+	for (uint64_t i = 0; i < w->waiting; i++) {
+		gnn_vid v = w->moves[i].to;
+
+		memcpy(w->record, &v, sizeof(v));
+		memcpy(w->record + sizeof(v), w->top + i * width, width * sizeof(float));
+		GNN_TRY(gnn_rowfile_push(w->file, w->record, 1));
+	}
+	w->waiting = 0;
+out:
+	return rc;
+}
+
+static int put_top(struct rows_writer *w, gnn_vid vertices)
+{
+	int rc = GNN_OK;
+
+	for (gnn_vid v = 0; v < vertices; v++) {
+		struct gnn_control_place p = gnn_control_place(w->control, v);
+
+		if (p.store != GNN_STORE_TOP)
+			continue;
+		if (w->waiting + 2 > TOP_ROWS)
+			GNN_TRY(put_waiting(w));
+		w->moves[w->waiting++] = (struct gnn_move){.from = p.at, .to = (uint32_t)v};
+		if (p.mate != GNN_SLOT_NONE)
+			w->moves[w->waiting++] = (struct gnn_move){.from = p.mate,
+				.to = (uint32_t)v};
+	}
+	rc = put_waiting(w);
 out:
 	return rc;
 }
@@ -142,16 +184,21 @@ static int seal_rows(struct gnn_run *r, struct gnn_manifest *m)
 	gnn_control_stats(w.control, &s);
 	GNN_TRY(gnn_mem_new(&record, record_bytes(r), 1, GNN_MEM_STATE));
 	w.record = record;
-	GNN_TRY(gnn_run_create_copy(r, &w.file, label, s.top_rows + s.spill_rows,
+	GNN_TRY(gnn_run_create_copy(r, &w.file, label, s.top_rows + s.host_rows + s.spill_rows,
 		record_bytes(r)));
+	GNN_NEW_ARRAY(w.top, TOP_ROWS * w.tier->o.width, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(w.moves, TOP_ROWS, GNN_MEM_STATE);
+	GNN_TRY(put_top(&w, r->degrees->vertices));
 	for (gnn_vid v = 0; v < r->degrees->vertices; v++)
-		GNN_TRY(put_vertex(&w, v, GNN_STORE_TOP));
+		GNN_TRY(put_vertex(&w, v, GNN_STORE_HOST));
 	GNN_TRY(put_spill(r, &w, s.pages));
 	GNN_ASSERT(w.file->pushed_rows == w.file->rows);
 	GNN_TRY(gnn_run_seal_copy(r, w.file, m));
 out:
 	gnn_rowfile_close(w.file);
 	gnn_mem_free(record);
+	gnn_mem_free(w.top);
+	gnn_mem_free(w.moves);
 	return rc;
 }
 

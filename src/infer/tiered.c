@@ -84,8 +84,10 @@ static int open_tier(struct gnn_run *r, uint32_t l)
 	return gnn_tier_create(&r->tiered->tier, &(struct gnn_tier_opts){
 		.backend = r->o->backend, .width = c->state_width,
 		.empty = c->combine == GNN_COMBINE_MAX ? -INFINITY : 0.0f,
-		.top_slots = lp->top_slots, .spill = {.path = path, .engine = r->o->engine,
-			.page_bytes = lp->page_bytes, .pages_ahead = GNN_PLAN_PAGES_AHEAD}});
+		.top_slots = lp->top_slots, .host_slots = lp->host_slots,
+		.block_rows = gnn_plan_ferry_rows(&r->plan, c),
+		.spill = {.path = path, .engine = r->o->engine, .page_bytes = lp->page_bytes,
+			.pages_ahead = GNN_PLAN_PAGES_AHEAD}});
 }
 
 /* Room for a value of each vertex of the panel, where the graph has such values. */
@@ -110,7 +112,10 @@ static int open_panel(struct gnn_run *r)
 
 	GNN_TRY(alloc_floats(r->o->backend, &t->panel, r->plan.finish_rows * c->state_width));
 	GNN_NEW_ARRAY(t->vertex, r->plan.finish_rows, GNN_MEM_STATE);
-	GNN_NEW_ARRAY(t->moves, r->plan.finish_rows, GNN_MEM_STATE);
+	for (uint32_t i = 0; i < GNN_TIERED_LISTS; i++)
+		GNN_NEW_ARRAY(t->list[i], r->plan.finish_rows, GNN_MEM_STATE);
+	GNN_TRY(r->o->backend->ops->reserve(r->o->backend, GNN_STAGE_VERTICES,
+		r->plan.finish_rows * sizeof(*t->list[0])));
 	t->degrees.vertices = r->plan.finish_rows;
 	GNN_TRY(open_values(r, d->in_there, &t->degrees.in_there));
 	GNN_TRY(open_values(r, d->out_there, &t->degrees.out_there));
@@ -153,7 +158,8 @@ void gnn_tiered_close(struct gnn_run *r)
 	gnn_tier_destroy(t->tier);
 	gnn_nextuse_destroy(t->next);
 	gnn_mem_free(t->vertex);
-	gnn_mem_free(t->moves);
+	for (uint32_t i = 0; i < GNN_TIERED_LISTS; i++)
+		gnn_mem_free(t->list[i]);
 	free_buffer(b, t->panel);
 	free_buffer(b, t->own);
 	free_buffer(b, t->degrees.in_there);

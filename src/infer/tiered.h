@@ -14,6 +14,8 @@
 #include "tier/control.h"
 #include "tier/tier.h"
 
+enum { GNN_TIERED_LISTS = 2 };
+
 struct gnn_tiered {
 	struct gnn_control *control;
 	struct gnn_tier    *tier;
@@ -21,8 +23,10 @@ struct gnn_tiered {
 	/* Rows that are done and wait until a panel is full. */
 	float              *panel;    /* (finish_rows, state_width) */
 	uint64_t           *vertex;   /* (finish_rows) */
-	struct gnn_move    *moves;    /* (finish_rows) */
 	uint64_t            waiting;
+	/* Vertices of a panel, as the backend reads them; one list each while it may do so. */
+	struct gnn_move    *list[GNN_TIERED_LISTS]; /* (finish_rows) */
+	uint64_t            list_ticket[GNN_TIERED_LISTS], flushes;
 	struct gnn_degrees  degrees;  /* of the vertices of the panel, by row */
 	float              *own;      /* (chunk_rows, kept columns) of the chunk, or NULL */
 	const float        *own_rows; /* where they stand */
@@ -42,9 +46,9 @@ void gnn_tiered_close(struct gnn_run *r); /* not open is fine */
  */
 int  gnn_tiered_pass (struct gnn_run *r, uint32_t l, const struct gnn_pass *pass);
 
-/* Rows of the top store that are done: they leave their slots. */
-int  gnn_tiered_graduate(struct gnn_run *r, uint32_t l, const struct gnn_done_row *done,
-	uint64_t count);
+/* Rows of the top store that are done leave their slots; `there`: as the backend reads `done`. */
+int  gnn_tiered_graduate(struct gnn_run *r, uint32_t l, const struct gnn_move *done,
+	const struct gnn_move *there, uint64_t count);
 /* What the stores hold, into a checkpoint; and from it, into stores just opened. */
 int  gnn_tiered_seal   (struct gnn_run *r, struct gnn_manifest *m);
 int  gnn_tiered_restore(struct gnn_run *r);

@@ -51,8 +51,11 @@ struct gnn_device_id {
 	int32_t numa;              /* -1: not known */
 };
 
+enum { GNN_FETCHES_MAX = 4 };
+
 enum gnn_stage_kind { GNN_STAGE_ROWS, GNN_STAGE_OWN, GNN_STAGE_OFFSETS, GNN_STAGE_EDGES,
-	GNN_STAGE_WEIGHTS, GNN_STAGE_SOURCES, GNN_STAGE_MOVES, GNN_STAGE_KINDS };
+	GNN_STAGE_WEIGHTS, GNN_STAGE_SOURCES, GNN_STAGE_MOVES, GNN_STAGE_PROGRAM, GNN_STAGE_STORE,
+	GNN_STAGE_VERTICES, GNN_STAGE_KINDS };
 
 struct gnn_backend_ops {
 	const char *name;
@@ -80,7 +83,8 @@ struct gnn_backend_ops {
 	 * A range of host memory for the operations that follow. The host memory must stay until a
 	 * mark issued after the stage is reached; what is lent stays until the next but one stage
 	 * of its kind. Not unified backends copy, overlapped with what was issued before. reserve
-	 * says the largest range of a kind, once, before.
+	 * says the largest range of a kind before; again for a larger one, with
+	 * nothing lent of the kind.
 	 */
 	int  (*reserve)(struct gnn_backend *b, enum gnn_stage_kind kind, uint64_t bytes);
 	int  (*stage)(struct gnn_backend *b, enum gnn_stage_kind kind, const void *host,
@@ -88,6 +92,14 @@ struct gnn_backend_ops {
 	/* A point in the order of operations; wait returns once all before it is done. */
 	int  (*mark)(struct gnn_backend *b, uint64_t *ticket);
 	int  (*wait)(struct gnn_backend *b, uint64_t ticket);
+	/*
+	 * Backend memory into host memory from alloc_host, beside the operations that follow: both
+	 * stay as they are until `fetched`, which waits for this ticket. At most
+	 * GNN_FETCHES_MAX are on their way.
+	 */
+	int  (*fetch)(struct gnn_backend *b, void *host, const void *from, uint64_t bytes,
+		uint64_t *ticket);
+	int  (*fetched)(struct gnn_backend *b, uint64_t ticket);
 	int  (*rows)(struct gnn_backend *b, const struct gnn_rows_args *a);
 	int  (*move)(struct gnn_backend *b, const struct gnn_move_args *a);
 	int  (*factors)(struct gnn_backend *b, const struct gnn_factors_args *a);

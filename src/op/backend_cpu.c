@@ -119,9 +119,13 @@ static int move(struct gnn_backend *b, const struct gnn_move_args *a)
 {
 #pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static) \
 	if (a->count * a->width > MOVE_FLOATS_MIN)
-	for (uint64_t i = 0; i < a->count; i++)
-		memcpy(a->to + a->moves[i].to * a->to_pitch,
-			a->from + a->moves[i].from * a->from_pitch, a->width * sizeof(float));
+	for (uint64_t i = 0; i < a->count; i++) {
+		uint64_t from = a->rule == GNN_MOVE_SCATTER ? i : a->moves[i].from;
+		uint64_t to = a->rule == GNN_MOVE_GATHER ? i : a->moves[i].to;
+
+		memcpy(a->to + to * a->to_pitch, a->from + from * a->from_pitch,
+			a->width * sizeof(float));
+	}
 	return GNN_OK;
 }
 
@@ -172,6 +176,16 @@ static int wait_ticket(struct gnn_backend *b, uint64_t ticket)
 	return GNN_OK;
 }
 
+static int fetch(struct gnn_backend *b, void *host, const void *from, uint64_t bytes,
+	uint64_t *ticket)
+{
+	(void)b;
+	*ticket = 0;
+	if (bytes > 0)
+		memcpy(host, from, bytes);
+	return GNN_OK;
+}
+
 static int factors(struct gnn_backend *b, const struct gnn_factors_args *a)
 {
 #pragma omp parallel for num_threads(cpu_of(b)->threads) schedule(static)
@@ -215,6 +229,8 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.stage = stage,
 	.mark = mark,
 	.wait = wait_ticket,
+	.fetch = fetch,
+	.fetched = wait_ticket,
 	.rows = gnn_cpu_rows,
 	.move = move,
 	.factors = factors,

@@ -17,6 +17,13 @@ struct gnn_move {
 	uint32_t from, to;
 };
 
+/* Which of the rows is named by the moves, and which is the i-th for move i. */
+enum gnn_move_rule {
+	GNN_MOVE_BOTH,    /* both are named */
+	GNN_MOVE_GATHER,  /* `to` is the i-th */
+	GNN_MOVE_SCATTER, /* `from` is the i-th */
+};
+
 struct gnn_move_args {
 	const float *from;
 	uint64_t     from_pitch; /* floats */
@@ -25,6 +32,7 @@ struct gnn_move_args {
 	uint32_t     width;
 	const struct gnn_move *moves; /* (count) */
 	uint64_t     count;
+	enum gnn_move_rule rule;
 };
 
 #endif

@@ -350,7 +350,10 @@ int gnn_spill_full(struct gnn_spill *s, uint32_t page)
 	char *bytes;
 	int rc;
 
-	GNN_ASSERT(page < s->pages && p->state == OPEN && p->live > 0);
+	GNN_ASSERT(page < s->pages);
+	if (p->state == EMPTY)
+		return GNN_OK;
+	GNN_ASSERT(p->state == OPEN && p->live > 0);
 	GNN_TRY(open_file(s));
 	bytes = buffer_of(s, page)->bytes;
 	memcpy(bytes, &h, sizeof(h));

@@ -35,7 +35,8 @@ uint32_t gnn_spill_records(uint64_t row_bytes, uint64_t page_bytes);
 
 int  gnn_spill_create(struct gnn_spill **out, const struct gnn_spill_opts *o);
 int  gnn_spill_put (struct gnn_spill *s, uint64_t record, const void *row);
-int  gnn_spill_full(struct gnn_spill *s, uint32_t page); /* it takes no more: to be written */
+int  gnn_spill_full(struct gnn_spill *s, uint32_t page); /* it takes no more: to be written,
+	                                                     unless all was taken */
 int  gnn_spill_ask (struct gnn_spill *s, uint64_t record); /* will be taken soon */
 int  gnn_spill_take(struct gnn_spill *s, uint64_t record, void *row); /* once */
 void gnn_spill_rest(struct gnn_spill *s); /* pages read and not used up may be read again */

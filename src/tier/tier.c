@@ -3,12 +3,35 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 static int alloc_rows(struct gnn_backend *b, float **out, uint64_t rows, uint32_t width)
 {
 	void *block;
 	int rc = b->ops->alloc(b, &block, rows * width * sizeof(float));
 
 	*out = block;
+	return rc;
+}
+
+/* --- create, destroy --- */
+
+static int open_below(struct gnn_tier *t)
+{
+	const struct gnn_tier_opts *o = &t->o;
+	void *block;
+	int rc = GNN_OK;
+
+	if (o->host_slots > 0) {
+		GNN_TRY(gnn_mem_pages(&block, (uint64_t)o->host_slots * o->width * sizeof(float),
+			GNN_MEM_STATE));
+		t->host = block;
+	}
+	if (!o->backend->ops->unified)
+		GNN_TRY(gnn_ferry_init(&t->ferry, &(struct gnn_ferry_opts){.backend = o->backend,
+			.width = o->width, .block_rows = o->block_rows, .top = t->top,
+			.host = t->host, .spill = t->spill, .pages_ahead = o->spill.pages_ahead}));
+out:
 	return rc;
 }
 
@@ -19,7 +42,7 @@ int gnn_tier_create(struct gnn_tier **out, const struct gnn_tier_opts *o)
 	int rc;
 
 	*out = NULL;
-	GNN_ASSERT(b->ops->unified && o->host_slots == 0);
+	GNN_ASSERT(!b->ops->unified || o->host_slots == 0);
 	GNN_NEW(t, GNN_MEM_MISC);
 	t->o = *o;
 	t->o.spill.row_bytes = o->width * sizeof(float);
@@ -28,6 +51,7 @@ int gnn_tier_create(struct gnn_tier **out, const struct gnn_tier_opts *o)
 	GNN_TRY(b->ops->fill(b, t->blank, o->empty, o->width));
 	GNN_TRY(b->ops->fill(b, t->blank + o->width, 0.0f, o->width));
 	GNN_TRY(gnn_spill_create(&t->spill, &t->o.spill));
+	GNN_TRY(open_below(t));
 	*out = t;
 	t = NULL;
 out:
@@ -39,21 +63,23 @@ void gnn_tier_destroy(struct gnn_tier *t)
 {
 	if (t == NULL)
 		return;
+	gnn_ferry_fini(&t->ferry);
 	gnn_spill_destroy(t->spill);
 	t->o.backend->ops->free(t->o.backend, t->top);
 	t->o.backend->ops->free(t->o.backend, t->blank);
+	gnn_mem_free(t->host);
 	gnn_mem_free(t);
 }
 
 /* --- the moves of a step, kind by kind --- */
 
-static int spill_rows(struct gnn_tier *t, const struct gnn_move *m, uint64_t count)
+static int spill_rows(struct gnn_tier *t, const float *store, const struct gnn_move *m,
+	uint64_t count)
 {
 	int rc = GNN_OK;
 
 	for (uint64_t i = 0; i < count; i++)
-		GNN_TRY(gnn_spill_put(t->spill, m[i].to,
-			t->top + (uint64_t)m[i].from * t->o.width));
+		GNN_TRY(gnn_spill_put(t->spill, m[i].to, store + (uint64_t)m[i].from * t->o.width));
 out:
 	return rc;
 }
@@ -82,24 +108,97 @@ static int init_rows(struct gnn_tier *t, const struct gnn_move *m, uint64_t coun
 		.width = t->o.width, .moves = m, .count = count});
 }
 
-int gnn_tier_move(struct gnn_tier *t, const struct gnn_tier_program *p, uint64_t step)
+/* The moves of one kind of a step. */
+struct some {
+	const struct gnn_move *m, *there;
+	uint64_t               count;
+};
+
+static struct some moves_of(const struct gnn_tier_program *p, const struct gnn_tier_lists *l,
+	uint64_t step, enum gnn_move_kind kind)
 {
-	const struct gnn_tier_step *s = &p->step[step];
-	const struct gnn_move *m[GNN_MOVE_KINDS];
-	uint64_t count[GNN_MOVE_KINDS];
+	uint64_t begin = gnn_tier_step_begin(p, step, kind);
+
+	return (struct some){.m = p->moves[kind].move + begin, .there = l->moves[kind] + begin,
+		.count = p->step[step].move_end[kind] - begin};
+}
+
+static int write_full(struct gnn_tier *t, const struct gnn_tier_program *p)
+{
+	int rc = GNN_OK;
+
+	for (; t->full < t->full_end; t->full++)
+		GNN_TRY(gnn_spill_full(t->spill, p->full.page[t->full]));
+out:
+	return rc;
+}
+
+/* What left the top in the step before is where it belongs. */
+static int land(struct gnn_tier *t)
+{
+	int rc = GNN_OK;
+
+	if (t->flying == NULL)
+		return GNN_OK;
+	GNN_TRY(gnn_ferry_land(&t->ferry));
+	GNN_TRY(write_full(t, t->flying));
+	t->flying = NULL;
+out:
+	return rc;
+}
+
+/*
+ * All that leaves is gathered in front of what comes, which takes its slots, but lands behind it:
+ * no row goes down and up in one step.
+ */
+static int cross(struct gnn_tier *t, const struct gnn_tier_program *p,
+	const struct gnn_tier_lists *l, uint64_t step)
+{
+	static const enum gnn_move_kind downs[] = {GNN_MOVE_SPILL_TOP, GNN_MOVE_DEMOTE};
+	static const enum gnn_move_kind ups[] = {GNN_MOVE_PROMOTE, GNN_MOVE_RELOAD};
+	struct some s = moves_of(p, l, step, GNN_MOVE_SPILL_HOST);
 	int rc;
 
-	for (int k = 0; k < GNN_MOVE_KINDS; k++) {
-		uint64_t begin = gnn_tier_step_begin(p, step, (enum gnn_move_kind)k);
-
-		m[k] = p->moves[k].move + begin;
-		count[k] = s->move_end[k] - begin;
+	GNN_TRY(spill_rows(t, t->host, s.m, s.count));
+	t->flying = p;
+	for (uint32_t k = 0; k < GNN_COUNT_OF(downs); k++) {
+		s = moves_of(p, l, step, downs[k]);
+		GNN_TRY(gnn_ferry_down(&t->ferry, downs[k], s.m, s.there, s.count));
 	}
-	GNN_TRY(spill_rows(t, m[GNN_MOVE_SPILL_TOP], count[GNN_MOVE_SPILL_TOP]));
-	for (uint64_t i = step == 0 ? 0 : p->step[step - 1].full_end; i < s->full_end; i++)
-		GNN_TRY(gnn_spill_full(t->spill, p->full.page[i]));
-	GNN_TRY(reload_rows(t, m[GNN_MOVE_RELOAD], count[GNN_MOVE_RELOAD]));
-	GNN_TRY(init_rows(t, m[GNN_MOVE_INIT], count[GNN_MOVE_INIT]));
+	for (uint32_t k = 0; k < GNN_COUNT_OF(ups); k++) {
+		s = moves_of(p, l, step, ups[k]);
+		GNN_TRY(gnn_ferry_up(&t->ferry, ups[k], s.m, s.there, s.count));
+	}
+out:
+	return rc;
+}
+
+/* The same where the top store is host memory, and the spill below it. */
+static int move_here(struct gnn_tier *t, const struct gnn_tier_program *p,
+	const struct gnn_tier_lists *l, uint64_t step)
+{
+	struct some s = moves_of(p, l, step, GNN_MOVE_SPILL_TOP);
+	int rc;
+
+	GNN_TRY(spill_rows(t, t->top, s.m, s.count));
+	GNN_TRY(write_full(t, p));
+	s = moves_of(p, l, step, GNN_MOVE_RELOAD);
+	GNN_TRY(reload_rows(t, s.m, s.count));
+out:
+	return rc;
+}
+
+int gnn_tier_move(struct gnn_tier *t, const struct gnn_tier_program *p,
+	const struct gnn_tier_lists *l, uint64_t step)
+{
+	struct some init = moves_of(p, l, step, GNN_MOVE_INIT);
+	int rc;
+
+	GNN_TRY(land(t));
+	t->full = step == 0 ? 0 : p->step[step - 1].full_end;
+	t->full_end = p->step[step].full_end;
+	GNN_TRY(t->o.backend->ops->unified ? move_here(t, p, l, step) : cross(t, p, l, step));
+	GNN_TRY(init_rows(t, init.there, init.count));
 out:
 	return rc;
 }
@@ -115,7 +214,25 @@ out:
 	return rc;
 }
 
-void gnn_tier_rest(struct gnn_tier *t)
+int gnn_tier_rest(struct gnn_tier *t)
 {
+	int rc = land(t);
+
 	gnn_spill_rest(t->spill);
+	return rc;
+}
+
+int gnn_tier_read(struct gnn_tier *t, const struct gnn_move *moves, uint64_t count, float *to)
+{
+	uint64_t row = t->o.width * sizeof(float);
+	int rc = GNN_OK;
+
+	GNN_ASSERT(t->flying == NULL);
+	for (uint64_t i = 0; i < count && t->o.backend->ops->unified; i++)
+		memcpy(to + i * t->o.width, t->top + (uint64_t)moves[i].from * t->o.width, row);
+	for (uint64_t i = 0; i < count && !t->o.backend->ops->unified; i += t->o.block_rows)
+		GNN_TRY(gnn_ferry_read(&t->ferry, moves + i,
+			gnn_min_u64(t->o.block_rows, count - i), to + i * t->o.width));
+out:
+	return rc;
 }

@@ -14,15 +14,16 @@
 #define GNN_TIER_TIER_H
 
 #include "op/backend.h"
-#include "tier/spill.h"
-#include "tier/tier_program.h"
+#include "tier/ferry.h"
+#include "tier/image.h"
 
 struct gnn_tier_opts {
 	struct gnn_backend *backend;
 	uint32_t width;       /* floats of a row */
 	float    empty;       /* of a new row; a new carry is 0 */
 	uint32_t top_slots;
-	uint32_t host_slots;  /* 0 where the backend is unified */
+	uint32_t host_slots;  /* 0: the spill is below the top; so where the backend is unified */
+	uint64_t block_rows;  /* that cross between host and backend at once, where it is not */
 	struct gnn_spill_opts spill; /* row_bytes is set here */
 };
 
@@ -30,17 +31,25 @@ struct gnn_tier {
 	struct gnn_tier_opts o;
 	float    *top;        /* (top_slots, width) */
 	float    *blank;      /* (2, width): an empty row, an empty carry */
+	float    *host;       /* (host_slots, width), or NULL */
 	struct gnn_spill *spill;
+	struct gnn_ferry ferry; /* where the backend is not unified */
+	/* A step's rows may be on their way down: pages that it fills are written behind them. */
+	const struct gnn_tier_program *flying;
+	uint64_t full, full_end;
 };
 
 GNN_BEGIN_DECLS
 
 int  gnn_tier_create (struct gnn_tier **out, const struct gnn_tier_opts *o);
 /* The moves of one step, but for own rows: its rows are in the top then. */
-int  gnn_tier_move   (struct gnn_tier *t, const struct gnn_tier_program *p, uint64_t step);
+int  gnn_tier_move   (struct gnn_tier *t, const struct gnn_tier_program *p,
+	const struct gnn_tier_lists *l, uint64_t step); /* l: p's as the backend reads them */
 /* Begins to read what the program will reload; only behind the program in front of it. */
 int  gnn_tier_ask    (struct gnn_tier *t, const struct gnn_tier_program *p);
-void gnn_tier_rest   (struct gnn_tier *t); /* after a program */
+int  gnn_tier_rest   (struct gnn_tier *t); /* after a program, which is not needed then */
+/* Rows `from` of the moves, in the top, into host memory; between programs. */
+int  gnn_tier_read   (struct gnn_tier *t, const struct gnn_move *moves, uint64_t count, float *to);
 void gnn_tier_destroy(struct gnn_tier *t); /* NULL is fine */
 
 GNN_END_DECLS

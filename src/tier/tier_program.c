@@ -35,7 +35,7 @@ void gnn_tier_program_fini(struct gnn_tier_program *p)
 		gnn_mem_free(p->moves[k].move);
 	gnn_mem_free(p->step);
 	gnn_mem_free(p->full.page);
-	gnn_mem_free(p->done);
+	gnn_mem_free(p->done.move);
 	gnn_mem_free(p->vertex);
 	gnn_mem_free(p->slot);
 	gnn_mem_free(p->carry);
@@ -52,22 +52,26 @@ void gnn_tier_program_clear(struct gnn_tier_program *p, uint64_t epoch)
 	for (int k = 0; k < GNN_MOVE_KINDS; k++)
 		p->moves[k].count = 0;
 	p->full.count = 0;
-	p->done_count = 0;
+	p->done.count = 0;
 	p->group_count = 0;
 	p->first_count = 0;
 	p->entry_count = 0;
 }
 
-int gnn_tier_program_move(struct gnn_tier_program *p, enum gnn_move_kind kind, uint64_t from,
-	uint64_t to)
+static int add_move(struct gnn_move_list *l, uint64_t from, uint64_t to)
 {
-	struct gnn_move_list *l = &p->moves[kind];
 	int rc = GNN_OK;
 
 	GROW(l->move, l->capacity, l->count + 1);
 	l->move[l->count++] = (struct gnn_move){.from = (uint32_t)from, .to = (uint32_t)to};
 out:
 	return rc;
+}
+
+int gnn_tier_program_move(struct gnn_tier_program *p, enum gnn_move_kind kind, uint64_t from,
+	uint64_t to)
+{
+	return add_move(&p->moves[kind], from, to);
 }
 
 int gnn_tier_program_full(struct gnn_tier_program *p, uint32_t page)
@@ -82,12 +86,7 @@ out:
 
 int gnn_tier_program_done(struct gnn_tier_program *p, gnn_vid v, uint32_t slot)
 {
-	int rc = GNN_OK;
-
-	GROW(p->done, p->done_capacity, p->done_count + 1);
-	p->done[p->done_count++] = (struct gnn_done_row){.vertex = v, .slot = slot};
-out:
-	return rc;
+	return add_move(&p->done, slot, v);
 }
 
 int gnn_tier_program_reserve(struct gnn_tier_program *p, uint64_t groups, uint64_t entries,
@@ -170,7 +169,7 @@ void gnn_tier_program_end(struct gnn_tier_program *p)
 	for (int k = 0; k < GNN_MOVE_KINDS; k++)
 		s->move_end[k] = p->moves[k].count;
 	s->full_end = p->full.count;
-	s->done_end = p->done_count;
+	s->done_end = p->done.count;
 }
 
 void gnn_tier_program_seal(struct gnn_tier_program *p)

@@ -33,12 +33,6 @@ struct gnn_move_list {
 	uint64_t         count, capacity;
 };
 
-/* A finished row: `slot` is free after the step. */
-struct gnn_done_row {
-	gnn_vid  vertex;
-	uint32_t slot;
-};
-
 struct gnn_tier_step {
 	struct gnn_edge_batch batch;
 	uint64_t move_end[GNN_MOVE_KINDS]; /* the step's begin where the one before ends */
@@ -53,8 +47,7 @@ struct gnn_tier_program {
 	uint64_t              step_count, step_capacity;
 	struct gnn_move_list  moves[GNN_MOVE_KINDS];
 	struct gnn_page_list  full;  /* pages of the spill that take no more: to be written */
-	struct gnn_done_row  *done;
-	uint64_t              done_count, done_capacity;
+	struct gnn_move_list  done;  /* top slot, free after the step -> the vertex finished */
 	uint64_t             *vertex, *slot, *carry, *first; /* (group_capacity + steps) */
 	uint32_t             *src;
 	float                *weight; /* (entry_capacity) where entries have weights */

@@ -620,7 +620,9 @@ TEST_F(CudaTwin, FactorsAreEqual)
 TEST_F(CudaTwin, MovesAreEqual)
 {
 	for (uint32_t width : {1u, 4u, 37u, 128u, 256u})
-		for (uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{31}, uint64_t{5000}}) {
+		for (uint64_t k = 0; k < 12; k++) {
+			const auto rule = static_cast<enum gnn_move_rule>(k % 3);
+			const uint64_t count = std::vector<uint64_t>{0, 1, 31, 5000}[k / 3];
 			const uint64_t pitch = width + width % 4;
 			const Floats from = random_floats((count + 3) * width, 7);
 			Floats want((count + 9) * pitch, 2.0f);
@@ -630,17 +632,55 @@ TEST_F(CudaTwin, MovesAreEqual)
 			for (uint32_t i = 0; i < count; i++)
 				moves.push_back({(i * 7 + 1) % static_cast<uint32_t>(count + 3),
 					static_cast<uint32_t>(count) + 8 - i});
-			a = {from.data(), width, want.data(), pitch, width, moves.data(), count};
+			a = {from.data(), width, want.data(), pitch, width, moves.data(), count,
+				rule};
 			a.from = there(from);
 			a.to = there(want);
 			a.moves = there(moves);
 			ASSERT_EQ(cuda->ops->move(cuda, &a), GNN_OK);
 			const Floats got = back(a.to, want.size());
 
-			a = {from.data(), width, want.data(), pitch, width, moves.data(), count};
+			a = {from.data(), width, want.data(), pitch, width, moves.data(), count,
+				rule};
 			ASSERT_EQ(cpu->ops->move(cpu, &a), GNN_OK);
 			EXPECT_EQ(got, want);
 		}
+}
+
+// Rows fetched while the operations behind go on: what stood there when fetch was issued.
+TEST_F(CudaTwin, FetchesAreWhatWasThere)
+{
+	const uint64_t count = 1 << 20, bytes = count * sizeof(float);
+	float *device[GNN_FETCHES_MAX], *host[GNN_FETCHES_MAX];
+	uint64_t ticket[GNN_FETCHES_MAX];
+	void *block;
+
+	for (int i = 0; i < GNN_FETCHES_MAX; i++) {
+		ASSERT_EQ(cuda->ops->alloc(cuda, &block, bytes), GNN_OK);
+		device[i] = static_cast<float *>(block);
+		ASSERT_EQ(cuda->ops->alloc_host(cuda, &block, bytes), GNN_OK);
+		host[i] = static_cast<float *>(block);
+	}
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < GNN_FETCHES_MAX; i++) {
+			const float value = static_cast<float>(round * 10 + i);
+
+			if (round > 0) {
+				ASSERT_EQ(cuda->ops->fetched(cuda, ticket[i]), GNN_OK);
+				ASSERT_EQ(host[i][count - 1], value - 10);
+			}
+			ASSERT_EQ(cuda->ops->fill(cuda, device[i], value, count), GNN_OK);
+			ASSERT_EQ(cuda->ops->fetch(cuda, host[i], device[i], bytes, &ticket[i]),
+				GNN_OK);
+		}
+	}
+	for (int i = 0; i < GNN_FETCHES_MAX; i++) {
+		ASSERT_EQ(cuda->ops->fetched(cuda, ticket[i]), GNN_OK);
+		EXPECT_EQ(std::count(host[i], host[i] + count, 40.0f + static_cast<float>(i)),
+			static_cast<int64_t>(count));
+		cuda->ops->free(cuda, device[i]);
+		cuda->ops->free_host(cuda, host[i]);
+	}
 }
 
 // Offsets past 2^31 elements: the last rows of a state of 9 GB.

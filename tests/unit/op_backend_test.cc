@@ -47,24 +47,27 @@ TEST(OpBackend, FillAndCopyTouchWhatTheySay)
 
 TEST(OpBackend, MovesPutEveryRowAtItsPlace)
 {
-	for (uint32_t count : {0u, 1u, 1000u}) {
-		Backend b(3);
-		const uint32_t width = 21, pitch = 24;
-		const Floats from = random_floats(uint64_t{count} * width, 4);
-		std::vector<struct gnn_move> moves;
-		Floats to((count + 1) * uint64_t{pitch}, -1.0f);
+	for (enum gnn_move_rule rule : {GNN_MOVE_BOTH, GNN_MOVE_GATHER, GNN_MOVE_SCATTER})
+		for (uint32_t count : {0u, 1u, 1000u}) {
+			Backend b(3);
+			const uint32_t width = 21, pitch = 24;
+			const Floats from = random_floats((count + 1) * uint64_t{width}, 4);
+			std::vector<struct gnn_move> moves;
+			Floats to((count + 1) * uint64_t{pitch}, -1.0f), want = to;
 
-		for (uint32_t i = 0; i < count; i++)
-			moves.push_back({i, count - i});
-		const struct gnn_move_args a = {from.data(), width, to.data(), pitch, width,
-			moves.data(), count};
+			for (uint32_t i = 0; i < count; i++) {
+				const uint64_t row = rule == GNN_MOVE_SCATTER ? i : i + 1;
+				const uint64_t at = rule == GNN_MOVE_GATHER ? i : count - i;
 
-		ASSERT_EQ(b.b->ops->move(b.b, &a), GNN_OK);
-		for (uint64_t r = 0; r <= count; r++)
-			for (uint64_t j = 0; j < pitch; j++)
-				ASSERT_EQ(to[r * pitch + j], r == 0 || j >= width ? -1.0f :
-					from[(count - r) * width + j]);
-	}
+				moves.push_back({i + 1, count - i});
+				std::copy_n(&from[row * width], width, &want[at * pitch]);
+			}
+			const struct gnn_move_args a = {from.data(), width, to.data(), pitch, width,
+				moves.data(), count, rule};
+
+			ASSERT_EQ(b.b->ops->move(b.b, &a), GNN_OK);
+			ASSERT_EQ(to, want) << rule << " " << count;
+		}
 }
 
 TEST(OpBackend, EmptyFillsAndCopiesAreLegal)

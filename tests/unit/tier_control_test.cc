@@ -34,7 +34,7 @@ public:
 			edges(p.step[i].batch, item);
 			for (uint64_t d = i == 0 ? 0 : p.step[i - 1].done_end;
 				d < p.step[i].done_end; d++)
-				done(p.done[d], out);
+				done(p.done.move[d], out);
 		}
 		out->steps += p.step_count;
 	}
@@ -114,19 +114,19 @@ private:
 		}
 		own_.clear();
 	}
-	void done(const struct gnn_done_row &d, Outcome *out)
+	void done(const struct gnn_move &d, Outcome *out)
 	{
-		Row *r = &top_.at(d.slot);
+		Row *r = &top_.at(d.from);
 
 		if (r->vertex == UINT64_MAX - 1)
-			r->vertex = d.vertex;
-		ASSERT_EQ(r->vertex, d.vertex);
-		ASSERT_EQ(out->hash[d.vertex], 0u);
-		out->hash[d.vertex] = (r->hash ^ r->kept) + 2;
+			r->vertex = d.to;
+		ASSERT_EQ(r->vertex, d.to);
+		ASSERT_EQ(out->hash[d.to], 0u);
+		out->hash[d.to] = (r->hash ^ r->kept) + 2;
 		*r = Row();
-		if (mate_.count(d.slot) != 0)
-			top_.at(mate_[d.slot]) = Row();
-		mate_.erase(d.slot);
+		if (mate_.count(d.from) != 0)
+			top_.at(mate_[d.from]) = Row();
+		mate_.erase(d.from);
 	}
 
 	const Setting s_;
