@@ -76,11 +76,13 @@ static int turn(const struct gnn_batches *b, struct worker *w, uint32_t layer,
 /* Which rows of the second layer are hot, and one hop of the others. */
 static int mix(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
 {
+	const uint64_t start = gnn_clock_ns();
 	const struct gnn_plan *plan;
 	struct gnn_mix *m = &batch->mix;
 	int rc;
 
 	GNN_TRY(gnn_plans_wait(b->o.plans, batch->step, &plan));
+	batch->sample_s = -gnn_clock_s_since(start); /* no work */
 	GNN_TRY(gnn_mix_split(m, &batch->room[MIX], batch->sample.id, batch->sample.id_count,
 		gnn_plans_place(b->o.plans), plan->row));
 	batch->sample.mix = m;
@@ -166,8 +168,9 @@ static int fill(const struct gnn_batches *b, struct worker *w, struct gnn_batch 
 	uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	int rc;
 
+	batch->sample_s = 0;
 	GNN_TRY(draw(b, w, batch));
-	batch->sample_s = gnn_clock_s_since(start);
+	batch->sample_s += gnn_clock_s_since(start);
 	gnn_trace_end(span, "sample");
 	start = gnn_clock_ns();
 	span = gnn_trace_begin();
