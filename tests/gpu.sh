@@ -4,10 +4,10 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin order cases bits tiered train sanitize profile pinned time ranks parallel disk
-# order_large; default: all but the last four. disk writes 17 GB under DISK (default: here),
-# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm. ranks wants two GPUs, and 40 GB of
-# /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
+# Steps: build twin order cases bits tiered train sanitize profile pinned time design ranks parallel
+# disk order_large; default: all but the last five. disk writes 17 GB under DISK (default: here),
+# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and 40
+# GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -482,6 +482,35 @@ step_tiered() { # stores on the device, in host memory and on disk: bits and sec
 	mv "$disk/t.h5" $dir/t.h5
 	tiered_time $dir --io map
 	rm -rf $dir "$disk"
+}
+
+step_design() { # the published design against ours, from memory, turn by turn
+	local dir=/dev/shm/gnnrun-design
+	mkdir -p $dir
+	must $build/gnnrun generate sbm $dir/g.h5 --vertices 1000000 --edge-factor 16 \
+		--feat-dim 1024 --communities 64 --no-shuffle >"$out/generate.log"
+	$build/gnnrun model --seeded gcn --dims 1024,128,64 --out $dir/m.safetensors \
+		>"$out/model.log"
+	local quarter="--plan tiered --hot-store 1G --evict pending" # of its states
+	for i in 1 2; do
+		for o in "--backend cuda" "--backend cuda --design published" \
+			"--backend cpu --design published" \
+			"--backend cpu --design published $quarter"; do
+			# shellcheck disable=SC2086
+			must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors \
+				--out $dir/e.h5 --io map --chunk-bytes 64M $o --json \
+				>"$out/design.json"
+			"$python" -c "
+import json
+r = json.load(open('$out/design.json'))
+l = r['layers'][0]
+print(f'$o: features {r[\"feature_s\"]:.3f} s, layers',
+      ' and '.join(f'{x[\"wall_s\"]:.3f}' for x in r['layers']),
+      f's, stream {r[\"stream_s\"]:.3f} s, evictions {l[\"evictions\"]}, spilled '
+      f'{l[\"cold_written_bytes\"] / 1e9:.1f} GB')"
+		done
+	done
+	rm -rf $dir
 }
 
 step_time() {
