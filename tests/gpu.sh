@@ -6,8 +6,8 @@
 #
 # Steps: build twin order cases bits tiered train sanitize profile pinned time design ranks parallel
 # disk order_large; default: all but the last five. disk writes 17 GB under DISK (default: here),
-# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and 40
-# GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
+# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and
+# 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
