@@ -62,3 +62,15 @@ finish() {
 	fi
 	exit "$1"
 }
+
+# launch COMMAND ...: one rank a task of the job; GNN_LAUNCH=mpirun starts them by mpirun in the
+# place of srun. Ranks see all GPUs of their node and take one each: bound to one of their own they
+# could not reach those of the others.
+launch() {
+	if [ "${GNN_LAUNCH:-srun}" = mpirun ]; then
+		forward mpirun --bind-to none "$@"
+	else
+		forward srun --mpi=pmix --kill-on-bad-exit=1 \
+			${SLURM_GPUS_ON_NODE:+--gpu-bind=none} "$@"
+	fi
+}

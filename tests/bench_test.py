@@ -6,11 +6,12 @@ usage: bench_test.py GNNRUN [Bench.test_name ...]
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
 
-from program import numpy_or_skip, run, run_fails
+from program import PROGRAM, numpy_or_skip, run, run_fails
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -177,6 +178,28 @@ class Bench(unittest.TestCase):
         p = finish(launch(2, *words, '--blocks', 12))
         self.assertEqual(p.returncode, 64, p.stderr)
         self.assertIn('multiples of 8', p.stderr)
+
+    def test_scaling(self):
+        if shutil.which('mpirun') is None:
+            self.skipTest('no mpirun')
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bench', 'scaling.py')
+        out = self.name('scaling')
+        for job, options in (('infer', ()), ('train', ('--epochs', '2'))):
+            p = subprocess.run([sys.executable, script, PROGRAM, '--job', job, '--ranks', '1,2',
+                                '--runs', '1', '--vertices', '3000', '--feat-dim', '16',
+                                '--backend', 'cpu', '--out', out, '--', *options],
+                               capture_output=True, text=True, timeout=300)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            with open(f'{out}.json', encoding='utf-8') as f:
+                rows = json.load(f)['rows']
+            self.assertEqual([(r['kind'], r['ranks']) for r in rows],
+                             [('strong', 1), ('strong', 2), ('weak', 1), ('weak', 2)])
+            self.assertEqual([r['speedup'] for r in rows[::2]], [1, 1])
+            for r in rows:
+                self.assertAlmostEqual(r['efficiency'] * r['ranks'], r['speedup'])
+            if shutil.which('gnuplot'):
+                with open(f'{out}.svg', encoding='utf-8') as f:
+                    self.assertIn('ideal', f.read())
 
 
 if __name__ == '__main__':

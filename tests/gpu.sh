@@ -29,7 +29,8 @@ step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		>"$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
 	cmake --build $build --target gnnrun cuda_twin_test cuda_grad_test \
-		cuda_sample_test cuda_order_test order_bench >"$out/build.log" 2>&1 ||
+		cuda_sample_test cuda_order_test cuda_link_test order_bench \
+		>"$out/build.log" 2>&1 ||
 		{ grep -E 'error|undefined' "$out/build.log" | head -20; exit 1; }
 }
 
@@ -38,6 +39,7 @@ step_twin() {
 	must $build/tests/cuda_grad_test
 	must $build/tests/cuda_sample_test
 	must $build/tests/cuda_order_test
+	must $build/tests/cuda_link_test
 }
 
 step_order() { # both backends: the same store; and the rate of the iteration beside a copy's
@@ -396,6 +398,8 @@ step_ranks() {
 		CUDA_VISIBLE_DEVICES=0 ranks_run 2 --oversubscribe-gpu
 		sha256sum <$dir/e2.npy
 		ranks_time
+		"${launch[@]}" -np 2 $build/gnnrun bench collective --backend cuda \
+			--blocks 4K,1M,64M,512M || failed=1
 	fi
 	rm -rf $dir
 }

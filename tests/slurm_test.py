@@ -8,6 +8,7 @@ where a Slurm or a munge daemon runs already.
 """
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -56,7 +57,7 @@ class Cluster:
         conf.write_text('\n'.join([
             'ClusterName=test', f'SlurmctldHost={self.host}(127.0.0.1)', 'SlurmUser=root',
             'SlurmdUser=root', 'AuthType=auth/munge', f'StateSaveLocation={self.folder}/state',
-            f'AuthInfo=socket={self.folder}/munge.socket',
+            f'AuthInfo=socket={self.folder}/munge.socket,cred_expire=5',
             f'SlurmdSpoolDir={self.folder}/spool', f'SlurmctldPidFile={self.folder}/ctld.pid',
             f'SlurmdPidFile={self.folder}/d.pid', f'SlurmctldLogFile={self.folder}/ctld.log',
             f'SlurmdLogFile={self.folder}/d.log', f'SlurmctldPort={free_port()}',
@@ -152,6 +153,58 @@ def run_jobs(cluster):
           (folder / 'local.h5').exists(), code, text)
 
 
+def run_ranks(cluster):
+    """One node and several, by srun and by mpirun; a rank that fails; a sweep over ranks."""
+    folder = cluster.folder
+    store, model, out = folder / 'g.h5', folder / 'm.safetensors', folder / 'ranks.h5'
+    two = ['--nodes=1', '--ntasks-per-node=2', '--ntasks=2']
+    for script in ('infer-node.sbatch', 'infer-nodes.sbatch'):
+        for launcher in ('srun', 'mpirun'):
+            out.unlink(missing_ok=True)
+            code, text = job(cluster, script, store, model, out, '--json', options=two,
+                             GNN_LAUNCH=launcher)
+            check(f'{script} by {launcher}', code == 0 and out.exists(), code, text)
+            check(f'{launcher} starts two ranks', re.search('"ranks": ?2[,}]', text), text)
+    for launcher in ('srun', 'mpirun'):
+        code, text = job(cluster, 'infer-node.sbatch', folder / 'none.h5', model,
+                         folder / 'no.h5', options=two, GNN_LAUNCH=launcher)
+        check(f'ranks without a store end with 66 by {launcher}', code == 66, code, text)
+    code, text = job(cluster, 'scaling.sbatch', folder / 'scaling', '--runs', '1', '--vertices',
+                     '3000', '--feat-dim', '16', '--kinds', 'strong', '--backend', 'cpu',
+                     '--folder', folder, options=two)
+    check('a sweep', code == 0 and (folder / 'scaling.json').exists(), code, text)
+
+
+def state(cluster, number):
+    text = cluster.run('scontrol', 'show', 'job', number).stdout
+    return dict(w.split('=', 1) for w in text.split() if '=' in w)
+
+
+def run_requeued(cluster):
+    """A training that is told to stop goes back into the queue, and on where it was."""
+    folder = cluster.folder
+    store, model = folder / 'labels.h5', folder / 't.safetensors'
+    gnnrun('generate', 'sbm', store, '--vertices', '20000', '--communities', '4', '--feat-dim',
+           '32')
+    done = cluster.run('sbatch', '--parsable', f'--output={folder}/train.out', '--ntasks=2',
+                       '--ntasks-per-node=2', SCRIPTS / 'train.sbatch', store, model,
+                       '--epochs', '40', '--layers', '2', '--fanout', '10,10')
+    number = done.stdout.strip().split(';')[0]
+    log, stopped = folder / 'train.out', False
+    for _ in range(1200):
+        now = state(cluster, number)
+        if now.get('JobState') in ('COMPLETED', 'FAILED', 'NODE_FAIL', 'CANCELLED'):
+            break
+        if not stopped and (folder / 't.safetensors.ckpt').exists():
+            cluster.run('scancel', '--signal=USR1', '--batch', number)
+            stopped = True
+        time.sleep(0.1)
+    text = log.read_text() if log.exists() else done.stderr
+    check('a training is requeued once', stopped and now.get('JobState') == 'COMPLETED' and
+          now.get('Restarts') == '1' and 'requeued as restart 1' in text, now, text)
+    check('and ends with its model', model.exists(), text)
+
+
 def main():
     why = why_skipped()
     if why is not None:
@@ -163,6 +216,8 @@ def main():
             if not cluster.start():
                 return 1
             run_jobs(cluster)
+            run_ranks(cluster)
+            run_requeued(cluster)
         finally:
             cluster.stop()
     print('failed' if failed else 'all passed')

@@ -26,16 +26,18 @@ static int create_alike(struct gnn_backend **out, const struct gnn_config *c)
 {
 	bool any = strcmp(c->backend, "auto") == 0;
 	int rc = create(out, c, any ? "cuda" : c->backend, 1);
-	uint64_t all = rc == GNN_OK;
+	uint64_t with = rc == GNN_OK;
 
 	if (!any || (rc < 0 && rc != GNN_EUNAVAIL))
 		return rc;
-	GNN_TRY(gnn_comm_reduce_u64(c->comm, GNN_REDUCE_MIN, &all, 1));
-	if (all)
+	GNN_TRY(gnn_comm_reduce_u64(c->comm, GNN_REDUCE_SUM, &with, 1));
+	if (with == gnn_comm_size(c->comm))
 		goto out;
 	gnn_backend_destroy(*out);
 	*out = NULL;
-	gnn_log(GNN_LOG_INFO, "ranks", "not every rank has a device: all use their cores");
+	if (with > 0)
+		gnn_log(GNN_LOG_WARN, "ranks", "%llu of %u ranks have a device: all use their "
+			"cores", (unsigned long long)with, gnn_comm_size(c->comm));
 	GNN_TRY(create(out, c, "cpu", 1));
 out:
 	return rc;
