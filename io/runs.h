@@ -45,6 +45,7 @@ int  gnn_runs_create(struct gnn_runs **out, const struct gnn_runs_opts *o);
 int  gnn_runs_push  (struct gnn_runs *r, const uint64_t *ids, uint64_t first, const void *rows,
 	uint64_t count);
 int  gnn_runs_seal  (struct gnn_runs *r); /* named: what came is on the disk; more may come */
+int  gnn_runs_sync (struct gnn_runs *r); /* named: what is on the file is on the disk */
 int  gnn_runs_end   (struct gnn_runs *r); /* every id has come */
 bool gnn_runs_ended (const struct gnn_runs *r); /* also when an earlier process did it */
 uint64_t gnn_runs_written_bytes(const struct gnn_runs *r); /* to the file, by this process */

@@ -23,6 +23,12 @@ static int sync_file(const struct gnn_runs *r)
 	return rc;
 }
 
+int gnn_runs_sync(struct gnn_runs *r)
+{
+	GNN_ASSERT(r->o.named);
+	return r->file_bytes > r->recalled_bytes ? sync_file(r) : GNN_OK;
+}
+
 int gnn_runs_seal(struct gnn_runs *r)
 {
 	int rc = GNN_OK;
@@ -30,8 +36,7 @@ int gnn_runs_seal(struct gnn_runs *r)
 	GNN_ASSERT(r->o.named);
 	if (r->count > 0)
 		GNN_TRY(gnn_runs_flush(r));
-	if (r->file_bytes > r->recalled_bytes)
-		GNN_TRY(sync_file(r));
+	GNN_TRY(gnn_runs_sync(r));
 out:
 	return rc;
 }

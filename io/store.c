@@ -1,4 +1,5 @@
 /* io/store.c - see store.h. */
+#define XXH_STATIC_LINKING_ONLY /* the state of a hash in place */
 #include "io/store.h"
 
 #include "base/mem.h"
@@ -6,6 +7,8 @@
 #include "io/stream.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
 
 /* What a dimension of an array must be. */
 enum extent { ANY, VERTICES, VERTICES_AND_ONE, EDGES };
@@ -176,6 +179,28 @@ int gnn_store_view(struct gnn_store *view, const struct gnn_store *s, gnn_vid fi
 	view->vertices = count;
 	GNN_TRY(find_lists(s, &s->out, first, count, &view->first_out, &view->edges));
 	GNN_TRY(find_lists(s, &s->in, first, count, &view->first_in, &view->in_edges));
+out:
+	return rc;
+}
+
+int gnn_store_hash(const struct gnn_store *s, uint64_t *hash)
+{
+	XXH3_state_t state;
+	int rc = GNN_OK;
+
+	XXH3_64bits_reset(&state);
+	for (uint32_t i = 0; i < gnn_container_count(s->container); i++) {
+		const struct gnn_array *a = gnn_container_at(s->container, i);
+		const uint64_t shape[] = {(uint64_t)a->dtype, a->rows, a->cols};
+		const uint64_t *sums;
+		uint64_t count;
+
+		GNN_TRY(gnn_container_checksums(s->container, a, &sums, &count));
+		XXH3_64bits_update(&state, a->name, strlen(a->name) + 1);
+		XXH3_64bits_update(&state, shape, sizeof(shape));
+		XXH3_64bits_update(&state, sums, count * sizeof(*sums));
+	}
+	*hash = XXH3_64bits_digest(&state);
 out:
 	return rc;
 }

@@ -49,6 +49,8 @@ int  gnn_store_view (struct gnn_store *view, const struct gnn_store *s, gnn_vid 
 /* Where the list of row v begins, which may be one past the last. */
 int  gnn_store_list_begin(const struct gnn_store *s, const struct gnn_topology *t, gnn_vid v,
 	gnn_eid *edge);
+/* The store's own checksums stand for its contents. */
+int  gnn_store_hash(const struct gnn_store *s, uint64_t *hash);
 const char *gnn_split_name(enum gnn_split s); /* "train" ... */
 
 GNN_END_DECLS

@@ -33,6 +33,7 @@
 
 /* Attributes of the group /order: which order, and its metrics. */
 #define GNN_ATTR_ORDER             "order/name"
+#define GNN_ATTR_ORDER_RUN         "order/run"         /* store, order and options, as one hash */
 #define GNN_ATTR_ORDER_BOOTSTRAP   "order/bootstrap"   /* of taurus */
 #define GNN_ATTR_ORDER_ITERATIONS  "order/iterations"  /* of taurus */
 #define GNN_ATTR_ORDER_SPAN        "order/span"

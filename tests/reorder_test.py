@@ -487,6 +487,132 @@ exec '{program.PROGRAM}' reorder "$store.import" "$store" --order {order}
         run('reorder', self.path('g.h5'), self.path('o.h5'))
         self.check_same_graph('g.h5', 'o.h5')
 
+    def large_features(self):
+        """Features that a third of MEMORY does not hold: they go to runs. Returns what is there."""
+        random = np.random.default_rng(6)
+        self.import_graph(random.integers(0, 20000, (60000, 2)), 20000, features=random.normal(
+            size=(20000, 512)).astype(np.float32), train=np.arange(50))
+        self.reorder('--iterations', 3, out='want.h5')
+        for name in 'edges.npy', 'features.npy', 'train.npy':
+            os.remove(self.path(name))
+        return set(os.listdir(self.folder.name))
+
+    MEMORY = '--host-memory', '96M', '--iterations', 3
+
+    def check_resumed(self, there, *options, resumed='yes'):
+        """--resume ends with the store of an undisturbed run, and nothing beside it."""
+        said = self.reorder(*self.MEMORY, '--resume', *options)
+        self.assertEqual(said['resumed'], resumed)
+        with open(self.path('want.h5'), 'rb') as a, open(self.path('o.h5'), 'rb') as b:
+            self.assertTrue(a.read() == b.read())
+        left = set(os.listdir(self.folder.name)) - there - {'o.h5'}
+        self.assertEqual([x for x in left if not x.startswith('.')], [])
+        return said
+
+    def test_killed_and_resumed(self):
+        there = self.large_features()
+        points = ('reorder.ordered@1', 'reorder.rows_sealed@1', 'reorder.rows_sealed@2',
+                  'pub.before_rename@1', 'pub.before_rename@2', 'pub.after_rename@1',
+                  'pub.before_rename@4', 'reorder.published@1')
+        for point in points:
+            with self.subTest(point=point):
+                p = start('reorder', self.path('g.h5'), self.path('o.h5'), *self.MEMORY,
+                          '--faults', f'crash:{point}')
+                self.assertEqual(p.returncode, -9, p.stderr)
+                done = point == 'reorder.published@1'
+                self.assertEqual(os.path.exists(self.path('o.h5')), done)
+                kept = os.path.exists(self.path('o.h5.ranks'))
+                self.assertEqual(kept, point != 'pub.before_rename@1')
+                said = self.check_resumed(there, resumed='finished' if done else
+                                          'yes' if kept else 'no')
+                if kept and not done:
+                    self.assertEqual(len(said['iterations']), 3)
+                os.remove(self.path('o.h5'))
+        # Killed again and again, each time a little later.
+        for point in 'reorder.ordered@1', 'reorder.rows_sealed@1', 'reorder.rows_sealed@1', \
+                'pub.before_rename@1':
+            p = start('reorder', self.path('g.h5'), self.path('o.h5'), *self.MEMORY, '--resume',
+                      '--faults', f'crash:{point}')
+            self.assertEqual(p.returncode, -9, f'{point}: {p.stderr}')
+        self.check_resumed(there, '--threads', 1)
+        self.check_resumed(there, resumed='finished')
+
+    def test_rows_that_are_sealed_are_not_read_again(self):
+        there = self.large_features()
+        for point in 'reorder.rows_sealed@2', 'reorder.ordered@1':
+            p = start('reorder', self.path('g.h5'), self.path('o.h5'), *self.MEMORY, '--faults',
+                      f'crash:{point}')
+            self.assertEqual(p.returncode, -9, p.stderr)
+            # A damaged first row is met only by who reads it.
+            with h5py.File(self.path('g.h5'), 'r') as f:
+                offset = f['features'].id.get_offset()
+            with open(self.path('g.h5'), 'r+b') as f:
+                f.seek(offset)
+                old = f.read(4)
+                f.seek(offset)
+                f.write(b'\xff' * 4)
+            if point == 'reorder.ordered@1':
+                run_fails(self, 65, 'features', 'reorder', self.path('g.h5'), self.path('o.h5'),
+                          *self.MEMORY, '--resume')
+                self.assertFalse(os.path.exists(self.path('o.h5.ranks')))
+            else:
+                self.check_resumed(there)
+                os.remove(self.path('o.h5'))
+            with open(self.path('g.h5'), 'r+b') as f:
+                f.seek(offset)
+                f.write(old)
+
+    def test_a_full_disk_and_then_room(self):
+        there = self.large_features()
+        for n in 1, 3, 8, 20, 60:
+            with self.subTest(n=n):
+                p = start('reorder', self.path('g.h5'), self.path('o.h5'), *self.MEMORY,
+                          '--faults', f'write:enospc@{n}')
+                self.assertIn(p.returncode, (0, 74), p.stderr)
+                if p.returncode == 74:
+                    self.assertFalse(os.path.exists(self.path('o.h5')))
+                    kept = os.path.exists(self.path('o.h5.ranks'))
+                    self.assertEqual(kept, '--resume goes on' in p.stderr)
+                    self.check_resumed(there, resumed='yes' if kept else 'no')
+                    self.assertTrue(kept or n < 8)
+                os.remove(self.path('o.h5'))
+        run_fails(self, 74, 'resume', 'reorder', self.path('g.h5'), self.path('o.h5'),
+                  *self.MEMORY, '--faults', 'reserve:enospc@1')
+        self.check_resumed(there)
+
+    def test_what_cannot_be_resumed(self):
+        there = self.large_features()
+        g, o = self.path('g.h5'), self.path('o.h5')
+        kill = '--faults', 'crash:reorder.rows_sealed@1'
+
+        def leave():
+            self.assertEqual(start('reorder', g, o, *self.MEMORY, *kill).returncode, -9)
+
+        leave()
+        for option, value in (('--order', 'rcm'), ('--bootstrap', 'original'),
+                              ('--iterations', '4')):
+            err = run_fails(self, 78, option, 'reorder', g, o, *self.MEMORY, '--resume', option,
+                            value)
+            self.assertIn('o.h5.ranks', err)
+        shutil.copy(g, self.path('other.h5'))
+        run('reorder', g, self.path('r.h5'), '--order', 'random')
+        run_fails(self, 78, 'store', 'reorder', self.path('r.h5'), o, *self.MEMORY, '--resume')
+        os.remove(self.path('r.h5'))
+        os.remove(self.path('other.h5'))
+        for name, at in ('o.h5.ranks', -4), ('o.h5.ranks', 40), ('o.h5.at', 20), \
+                ('o.h5.features', 30):
+            with open(self.path(name), 'r+b') as f:
+                f.seek(at, os.SEEK_END if at < 0 else os.SEEK_SET)
+                byte = f.read(1)
+                f.seek(-1, os.SEEK_CUR)
+                f.write(bytes([byte[0] ^ 1]))
+            run_fails(self, 65, name, 'reorder', g, o, *self.MEMORY, '--resume')
+            leave()
+        # Without --resume all of it goes.
+        run('reorder', g, o, '--order', 'random')
+        self.assertEqual([x for x in set(os.listdir(self.folder.name)) - there - {'o.h5'}
+                          if not x.startswith('.')], [])
+
 
 if __name__ == '__main__':
     unittest.main(argv=['reorder_test.py', *sys.argv[2:]])

@@ -388,6 +388,9 @@ static const struct gnn_option options[] = {
 		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
 	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",
 		.help = "Folder of what --resume goes on from; OUT.ckpt when not given"},
+	{ROW("resume", FLAG, RUN, REORDER), FIELD(resume), .preset = "off",
+		.help = "Go on with what a killed or failed run has kept: its order, and features "
+			"that it sorted"},
 	{ROW("resume", FLAG, RUN, TRAIN), FIELD(resume), .preset = "off",
 		.help = "Go on from the checkpoint; without one, from the beginning"},
 	{ROW("baseline", CHOICE, RUN, BENCH), FIELD(baseline), .preset = "gather",

@@ -1,5 +1,6 @@
 /* cmd/cmd_reorder.c - gnnrun reorder STORE.h5 OUT.h5: the same graph, its vertices in an order. */
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -8,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "io/file.h"
 #include "io/store_schema.h"
-#include "order/order.h"
+#include "order/journal.h"
 #include "order/relabel.h"
 
 #include <inttypes.h>
@@ -21,7 +22,9 @@ struct reorder {
 	const struct gnn_config  *config;
 	struct gnn_store         *store;
 	uint64_t                 *rank; /* (V) */
+	struct gnn_journal       *journal;
 	bool                      taurus;
+	bool                      resumed;
 	struct gnn_order_report   order;
 	struct gnn_relabel_report relabel;
 	uint64_t                  start;
@@ -112,6 +115,7 @@ static int relabel(struct reorder *r)
 		{.name = GNN_ATTR_ORDER_BANDWIDTH, .number = after->bandwidth},
 		{.name = GNN_ATTR_ORDER_PEAK, .number = after->peak_active},
 		{.name = GNN_ATTR_ORDER_MEAN, .real = &after->mean_active},
+		{.name = GNN_ATTR_ORDER_RUN, .text = gnn_journal_id(r->journal)},
 		{.name = GNN_ATTR_ORDER_BOOTSTRAP, .text = c->bootstrap},
 		{.name = GNN_ATTR_ORDER_ITERATIONS, .number = r->order.best},
 	};
@@ -121,7 +125,8 @@ static int relabel(struct reorder *r)
 	GNN_TRY(make_provenance(r, &provenance));
 	GNN_TRY(gnn_relabel(&(struct gnn_relabel_opts){.store = r->store, .rank = r->rank,
 		.to_import = strcmp(c->order, gnn_order_original.name) == 0,
-		.out_path = c->args[1], .scratch = c->scratch, .memory_bytes = memory_left(c),
+		.out_path = c->args[1], .scratch = c->scratch, .journal = r->journal,
+		.memory_bytes = memory_left(c),
 		.threads = (uint32_t)c->threads, .engine = (enum gnn_dio_engine)c->io,
 		.attrs = attrs,
 		.attr_count = (uint32_t)GNN_COUNT_OF(attrs) - (r->taurus ? 0 : 2),
@@ -183,6 +188,7 @@ static int print_json(const struct reorder *r)
 	gnn_json_text(j, "command", "reorder");
 	gnn_json_text(j, "order", r->config->order);
 	gnn_json_text(j, "backend", r->order.backend);
+	gnn_json_text(j, "resumed", r->resumed ? "yes" : "no");
 	gnn_json_u64(j, "vertices", r->store->vertices);
 	gnn_json_u64(j, "edges", r->store->edges);
 	put_taurus(j, r);
@@ -239,6 +245,86 @@ static void print_text(const struct reorder *r)
 	gnn_out("store          %s\n", r->config->args[1]);
 }
 
+/* --- all of it --- */
+
+static int say_done(const struct reorder *r)
+{
+	struct gnn_json *j;
+	int rc;
+
+	gnn_log(GNN_LOG_INFO, "reorder", "%s was finished before", r->config->args[1]);
+	if (!r->config->json)
+		return GNN_OK;
+	rc = gnn_json_create(&j);
+	if (rc < 0)
+		return rc;
+	gnn_json_text(j, "command", "reorder");
+	gnn_json_text(j, "order", r->config->order);
+	gnn_json_text(j, "resumed", "finished");
+	gnn_json_u64(j, "vertices", r->store->vertices);
+	gnn_json_u64(j, "edges", r->store->edges);
+	rc = gnn_json_print(j);
+	gnn_json_destroy(j);
+	return rc;
+}
+
+/* The ranks: those that were kept, or made and kept. */
+static int order(struct reorder *r, const struct gnn_order_opts *o)
+{
+	int rc = GNN_SKIPPED;
+
+	if (r->config->resume)
+		GNN_TRY(gnn_journal_restore(r->journal, r->rank, &r->order));
+	r->resumed = rc == GNN_OK;
+	if (r->resumed)
+		goto out;
+	GNN_TRY(gnn_journal_begin(r->journal));
+	GNN_TRY(gnn_order_make(o, r->rank, &r->order));
+	GNN_TRY(gnn_journal_keep(r->journal, r->rank, &r->order));
+out:
+	return rc < 0 ? rc : GNN_OK;
+}
+
+static int run(struct reorder *r)
+{
+	const struct gnn_config *c = r->config;
+	const struct gnn_order_opts o = {.store = r->store, .name = c->order,
+		.bootstrap = c->bootstrap, .iterations = c->iterations, .seed = c->seed,
+		.memory_bytes = memory_left(c), .threads = (uint32_t)c->threads,
+		.backend = c->backend, .gpu_memory = c->gpu_memory};
+	int rc;
+
+	GNN_TRY(gnn_journal_open(&r->journal, &o, c->args[1], c->scratch));
+	if (c->resume && gnn_journal_is_done(r->journal)) {
+		gnn_journal_remove(r->journal);
+		GNN_TRY(say_done(r));
+		goto out;
+	}
+	GNN_TRY(make_ranks(r));
+	GNN_TRY(order(r, &o));
+	GNN_TRY(relabel(r));
+	gnn_crash_point("reorder.published");
+	gnn_journal_remove(r->journal);
+	if (c->json)
+		GNN_TRY(print_json(r));
+	else
+		print_text(r);
+out:
+	return rc;
+}
+
+/* What another try can go on with stays: a full disk, too little memory. */
+static void leave(struct reorder *r, int rc)
+{
+	if (rc >= 0 || r->journal == NULL || !gnn_journal_kept(r->journal))
+		return;
+	if (rc == GNN_EIO || rc == GNN_EOS)
+		gnn_log(GNN_LOG_WARN, "reorder", "the order is kept: the same command with "
+			"--resume goes on");
+	else
+		gnn_journal_remove(r->journal);
+}
+
 int gnn_cmd_reorder(const struct gnn_config *c)
 {
 	struct reorder r = {.config = c, .taurus = strcmp(c->order, "taurus") == 0,
@@ -249,17 +335,10 @@ int gnn_cmd_reorder(const struct gnn_config *c)
 	say_unused(&r);
 	GNN_TRY(gnn_store_open(&r.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
-	GNN_TRY(make_ranks(&r));
-	GNN_TRY(gnn_order_make(&(struct gnn_order_opts){.store = r.store, .name = c->order,
-		.bootstrap = c->bootstrap, .iterations = c->iterations, .seed = c->seed,
-		.memory_bytes = memory_left(c), .threads = (uint32_t)c->threads,
-		.backend = c->backend, .gpu_memory = c->gpu_memory}, r.rank, &r.order));
-	GNN_TRY(relabel(&r));
-	if (c->json)
-		GNN_TRY(print_json(&r));
-	else
-		print_text(&r);
+	GNN_TRY(run(&r));
 out:
+	leave(&r, rc);
+	gnn_journal_close(r.journal);
 	gnn_order_report_fini(&r.order);
 	gnn_mem_free(r.rank);
 	gnn_store_close(r.store);

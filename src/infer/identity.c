@@ -14,33 +14,21 @@
 
 enum { PIECE_BYTES = 256 << 10 };
 
-static void put_hash(struct gnn_manifest *m, const char *name, const XXH3_state_t *hash)
+static void put_hash(struct gnn_manifest *m, const char *name, uint64_t hash)
 {
 	char text[GNN_RUN_ID_BYTES];
 
-	snprintf(text, sizeof(text), "%016" PRIx64, (uint64_t)XXH3_64bits_digest(hash));
+	snprintf(text, sizeof(text), "%016" PRIx64, hash);
 	gnn_manifest_fact(m, name, text);
 }
 
-/* The store's own checksums stand for its contents. */
 static int hash_store(struct gnn_manifest *m, const struct gnn_store *s)
 {
-	XXH3_state_t hash;
-	int rc = GNN_OK;
+	uint64_t hash;
+	int rc;
 
-	XXH3_64bits_reset(&hash);
-	for (uint32_t i = 0; i < gnn_container_count(s->container); i++) {
-		const struct gnn_array *a = gnn_container_at(s->container, i);
-		const uint64_t shape[] = {(uint64_t)a->dtype, a->rows, a->cols};
-		const uint64_t *sums;
-		uint64_t count;
-
-		GNN_TRY(gnn_container_checksums(s->container, a, &sums, &count));
-		XXH3_64bits_update(&hash, a->name, strlen(a->name) + 1);
-		XXH3_64bits_update(&hash, shape, sizeof(shape));
-		XXH3_64bits_update(&hash, sums, count * sizeof(*sums));
-	}
-	put_hash(m, "store", &hash);
+	GNN_TRY(gnn_store_hash(s, &hash));
+	put_hash(m, "store", hash);
 out:
 	return rc;
 }
@@ -60,7 +48,7 @@ static int hash_model(struct gnn_manifest *m, const char *path)
 		GNN_TRY(gnn_file_read(file, piece, PIECE_BYTES, &got));
 		XXH3_64bits_update(&hash, piece, got);
 	} while (got == PIECE_BYTES);
-	put_hash(m, "model", &hash);
+	put_hash(m, "model", XXH3_64bits_digest(&hash));
 out:
 	gnn_file_close(file);
 	gnn_mem_free(piece);

@@ -21,7 +21,8 @@ struct moved {
 	struct gnn_runs        *runs;   /* NULL: no row has a byte */
 	struct gnn_runs_reader *reader;
 	struct gnn_runs_range   range;
-	uint64_t                row_bytes;
+	uint64_t                row_bytes, range_rows;
+	bool                    stays;  /* runs are named, and sealed */
 	uint64_t                used;   /* rows of the range */
 };
 
@@ -70,20 +71,39 @@ static uint64_t range_rows(const struct gnn_moved_opts *o, uint64_t row_bytes)
 	return gnn_max_u64(1, bytes / row_bytes);
 }
 
+/* Runs come whole to the file: the rows of it are the first that were pushed. */
+static int seal(struct moved *m, const struct gnn_moved_opts *o)
+{
+	const struct gnn_journal_rows rows = {gnn_runs_file_bytes(m->runs), m->range_rows};
+	int rc = GNN_OK;
+
+	if (!m->stays || rows.bytes == gnn_journal_rows(o->journal).bytes)
+		return GNN_OK;
+	GNN_TRY(gnn_runs_sync(m->runs));
+	GNN_TRY(gnn_journal_seal(o->journal, rows));
+out:
+	return rc;
+}
+
 static int push_array(struct moved *m, const struct gnn_moved_opts *o)
 {
 	uint64_t bytes = gnn_min_u64(PIECE_BYTES, o->memory_bytes / 8);
-	uint64_t rows = gnn_max_u64(1, bytes / m->row_bytes), row = 0;
+	uint64_t rows = gnn_max_u64(1, bytes / m->row_bytes), row = gnn_runs_file_rows(m->runs);
 	struct gnn_progress *progress = gnn_progress_begin(o->array->name, "rows", o->vertices);
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;
 	int rc;
 
-	GNN_TRY(gnn_stream_open_array(&stream, o->container, o->array, rows * m->row_bytes, AHEAD));
+	gnn_progress_add(progress, row, 0);
+	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = o->container,
+		.array = o->array, .first_byte = row * m->row_bytes,
+		.bytes = (o->vertices - row) * m->row_bytes, .piece_bytes = rows * m->row_bytes,
+		.ahead = AHEAD, .lent = 1, .verify = true}));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		uint64_t n = piece->bytes / m->row_bytes;
 
 		GNN_TRY(gnn_runs_push(m->runs, o->rank + row, 0, piece->data, n));
+		GNN_TRY(seal(m, o));
 		gnn_progress_add(progress, n, piece->bytes);
 		gnn_stream_put(stream, piece);
 		row += n;
@@ -110,16 +130,34 @@ out:
 	return rc;
 }
 
+static int create_runs(struct moved *m, const struct gnn_moved_opts *o)
+{
+	struct gnn_runs_opts runs = {.path = o->path, .engine = o->engine, .ids = o->vertices,
+		.row_bytes = m->row_bytes, .range_rows = range_rows(o, m->row_bytes),
+		.memory_bytes = o->memory_bytes};
+
+	if (o->journal != NULL && (gnn_journal_rows(o->journal).bytes > 0 ||
+		o->vertices * m->row_bytes > o->memory_bytes)) {
+		m->stays = runs.named = true;
+		runs.path = gnn_journal_rows_path(o->journal);
+		runs.sealed_bytes = gnn_journal_rows(o->journal).bytes;
+		if (runs.sealed_bytes > 0)
+			runs.range_rows = gnn_journal_rows(o->journal).range_rows;
+	}
+	m->range_rows = runs.range_rows;
+	return gnn_runs_create(&m->runs, &runs);
+}
+
 static int take_in(struct moved *m, const struct gnn_moved_opts *o)
 {
-	const struct gnn_runs_opts runs = {.path = o->path, .engine = o->engine,
-		.ids = o->vertices, .row_bytes = m->row_bytes,
-		.range_rows = range_rows(o, m->row_bytes), .memory_bytes = o->memory_bytes};
 	int rc;
 
-	GNN_TRY(gnn_runs_create(&m->runs, &runs));
-	GNN_TRY(o->array != NULL ? push_array(m, o) : push_numbers(m, o));
-	GNN_TRY(gnn_runs_end(m->runs));
+	GNN_TRY(create_runs(m, o));
+	if (!gnn_runs_ended(m->runs)) {
+		GNN_TRY(o->array != NULL ? push_array(m, o) : push_numbers(m, o));
+		GNN_TRY(gnn_runs_end(m->runs));
+		GNN_TRY(seal(m, o));
+	}
 	GNN_TRY(gnn_runs_reader_open(&m->reader, m->runs, 1));
 out:
 	return rc;

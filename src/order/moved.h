@@ -9,12 +9,14 @@
  *
  * The array is read once, in sequence. Rows that the memory does not hold go to a file once, sorted
  * by ranges of where they will be, and are read back once, range by range: two reads and two
- * writes of each row with those of the store, or one of each.
+ * writes of each row with those of the store, or one of each. Runs that a journal has are gone on
+ * with: each that is written is sealed.
  */
 #ifndef GNN_ORDER_MOVED_H
 #define GNN_ORDER_MOVED_H
 
 #include "io/builder.h"
+#include "order/journal.h"
 
 struct gnn_moved_opts {
 	struct gnn_container   *container;
@@ -23,6 +25,7 @@ struct gnn_moved_opts {
 	uint64_t        vertices;
 	const char     *path;          /* of the file of runs, a suffix is added */
 	enum gnn_dio_engine engine;
+	struct gnn_journal *journal;   /* NULL, or where runs stay, if there are any */
 	uint64_t        memory_bytes;  /* for rows; reading back takes a quarter of it at most */
 };
 

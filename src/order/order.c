@@ -78,15 +78,19 @@ static int create_backend(struct gnn_order_work *w, const char *name)
 		.threads = w->o->threads, .memory_bytes = w->o->gpu_memory});
 }
 
-/* "auto" is the CPU. */
+/* "auto" is the CPU where the device has too little memory. */
 static int open_backend(struct gnn_order_work *w, const struct gnn_order *order)
 {
-	const bool any = strcmp(w->o->backend, "auto") == 0;
 	const struct gnn_ranks_opts o = needs(w, order);
 	int rc;
 
-	GNN_TRY(create_backend(w, any ? gnn_backend_cpu.name : w->o->backend));
-	GNN_TRY(w->backend->ops->ranks->fits(w->backend, &o));
+	GNN_TRY(create_backend(w, w->o->backend));
+	rc = w->backend->ops->ranks->fits(w->backend, &o);
+	if (rc < 0 && strcmp(w->o->backend, "auto") == 0) {
+		gnn_log(GNN_LOG_WARN, "order", "the CPU orders: %s", gnn_err_text());
+		gnn_backend_destroy(w->backend);
+		rc = create_backend(w, gnn_backend_cpu.name);
+	}
 out:
 	return rc;
 }

@@ -57,6 +57,7 @@ static int move(struct relabel *r, const struct gnn_array *a, bool numbers, uint
 		return GNN_OK;
 	return gnn_moved_create(to, &(struct gnn_moved_opts){.container = o->store->container,
 		.array = a, .rank = o->rank, .vertices = o->store->vertices, .path = r->path,
+		.journal = a != NULL && a == o->store->features ? o->journal : NULL,
 		.engine = o->engine, .memory_bytes = o->memory_bytes / share});
 }
 

@@ -17,12 +17,14 @@
 
 #include "io/builder.h"
 #include "io/store.h"
+#include "order/journal.h"
 
 struct gnn_relabel_opts {
 	struct gnn_store *store;
 	const uint64_t   *rank;      /* (V) one to one */
 	bool              to_import; /* the ranks are the import's: no original_id */
 	const char       *out_path, *scratch;
+	struct gnn_journal *journal; /* of the output; features that go to runs stay there */
 	uint64_t          memory_bytes;
 	uint32_t          threads;
 	enum gnn_dio_engine    engine;
