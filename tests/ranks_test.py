@@ -131,6 +131,9 @@ class Ranks(unittest.TestCase):
             many = self.infer(ranks, 'big', *words, store='big.h5')
             self.close(self.rows(), self.rows('one.h5'))
             self.assertLess(many['read_bytes'], 1.02 * one['read_bytes'])
+            plan = self.infer(ranks, 'big', *words, '--explain', store='big.h5')
+            self.assertEqual(plan['ranks'], ranks)
+            self.assertLess(abs(plan['predicted_read_bytes'] / many['read_bytes'] - 1), 0.02)
 
     def test_empty_ranks(self):
         for vertices, edges in ((1, 0), (3, 5), (300, 0), (300, 900)):
@@ -283,7 +286,7 @@ class Ranks(unittest.TestCase):
 
     def test_refused(self):
         for option, text in ((('--plan', 'tiered'), '--plan tiered'),
-                             (('--explain',), '--explain'), (('--host-memory', '1M'), 'memory')):
+                             (('--host-memory', '1M'), 'memory')):
             p = finish(launch(2, *self.words('gcn'), *option))
             self.assertIn(p.returncode, (71, 78), p.stderr)
             self.assertIn(text, p.stderr)

@@ -296,11 +296,11 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */
 		goto out;
 	if (c->explain && c->json) {
-		GNN_TRY(gnn_explain_json(&report, backend));
+		GNN_TRY(gnn_explain_json(&report, backend, gnn_comm_size(c->comm)));
 		goto out;
 	}
 	if (c->explain) {
-		gnn_explain_print(&report);
+		gnn_explain_print(&report, gnn_comm_size(c->comm));
 		goto out;
 	}
 	if (report.finished_before)

@@ -14,11 +14,14 @@ static void print_budget(const char *name, uint64_t need, uint64_t budget)
 		budget == UINT64_MAX ? "no limit" : gnn_units_bytes(y, (double)budget));
 }
 
-void gnn_explain_print(const struct gnn_infer_report *r)
+void gnn_explain_print(const struct gnn_infer_report *r, uint32_t ranks)
 {
 	char s[6][GNN_UNITS_BYTES];
 
 	gnn_out("plan        %s\n", r->plan);
+	if (ranks > 1)
+		gnn_out("ranks       %u: bytes read and written are of all, memory and time of the "
+			"one that takes most; what they send each other is not counted\n", ranks);
 	if (r->other_plan != NULL)
 		gnn_out("other plan  %s, %s\n", r->other_plan,
 			gnn_units_time(s[0], r->other_predicted_s));
@@ -73,7 +76,8 @@ static void put_budget(struct gnn_json *j, const char *key, uint64_t budget)
 	gnn_json_real(j, key, budget == UINT64_MAX ? 1.0 / 0.0 : (double)budget); /* null */
 }
 
-int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend *b)
+int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend *b,
+	uint32_t ranks)
 {
 	struct gnn_json *j;
 	int rc = gnn_json_create(&j);
@@ -83,6 +87,7 @@ int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend 
 	gnn_json_text(j, "command", "infer");
 	gnn_json_bool(j, "explain", true);
 	gnn_json_text(j, "backend", b->ops->name);
+	gnn_json_u64(j, "ranks", ranks);
 	gnn_json_text(j, "plan", r->plan);
 	if (r->other_plan != NULL) {
 		gnn_json_text(j, "other_plan", r->other_plan);

@@ -120,6 +120,8 @@ int gnn_run_plan(struct gnn_run *r)
 		GNN_TRY(note_reorder(r));
 	else
 		GNN_TRY(gnn_tiered_prepare(r));
+	if (r->o->share != NULL)
+		GNN_TRY(gnn_estimate_join(r->report, r->o->share));
 out:
 	return rc;
 }

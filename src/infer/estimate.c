@@ -267,6 +267,55 @@ out:
 	return rc;
 }
 
+int gnn_estimate_join(struct gnn_infer_report *r, const struct gnn_share *s)
+{
+	uint64_t sum[2 + 2 * GNN_LAYERS_MAX] = {r->predicted_read_bytes,
+		r->predicted_written_bytes};
+	uint64_t most[2 + 5 * GNN_LAYERS_MAX] = {r->plan_host_bytes, r->plan_device_bytes};
+	uint64_t least[2] = {r->host_budget_bytes, r->device_budget_bytes};
+	double seconds[1 + GNN_LAYERS_MAX] = {r->predicted_s};
+	uint32_t sums = 2, mosts = 2;
+	int rc;
+
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		const struct gnn_layer_report *lr = &r->layer[l];
+
+		sum[sums++] = lr->predicted_read_bytes;
+		sum[sums++] = lr->predicted_written_bytes;
+		most[mosts++] = lr->state_bytes;
+		most[mosts++] = lr->score_bytes;
+		most[mosts++] = lr->row_bytes;
+		most[mosts++] = lr->buffer_bytes;
+		most[mosts++] = lr->device_buffer_bytes;
+		seconds[1 + l] = lr->predicted_s;
+	}
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, sums));
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, most, mosts));
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MIN, least, 2));
+	GNN_TRY(gnn_comm_reduce_f64(s->comm, GNN_REDUCE_MAX, seconds, 1 + r->layer_count));
+	r->predicted_read_bytes = sum[0];
+	r->predicted_written_bytes = sum[1];
+	r->plan_host_bytes = most[0];
+	r->plan_device_bytes = most[1];
+	r->host_budget_bytes = least[0];
+	r->device_budget_bytes = least[1];
+	r->predicted_s = seconds[0];
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		struct gnn_layer_report *lr = &r->layer[l];
+
+		lr->predicted_read_bytes = sum[2 + 2 * l];
+		lr->predicted_written_bytes = sum[3 + 2 * l];
+		lr->state_bytes = most[2 + 5 * l];
+		lr->score_bytes = most[3 + 5 * l];
+		lr->row_bytes = most[4 + 5 * l];
+		lr->buffer_bytes = most[5 + 5 * l];
+		lr->device_buffer_bytes = most[6 + 5 * l];
+		lr->predicted_s = seconds[1 + l];
+	}
+out:
+	return rc;
+}
+
 void gnn_estimate_log(const struct gnn_infer_report *r)
 {
 	char a[GNN_UNITS_BYTES], b[GNN_UNITS_BYTES], c[GNN_UNITS_BYTES], d[GNN_UNITS_BYTES];

@@ -21,6 +21,8 @@ GNN_BEGIN_DECLS
 /* Fills the predicted_ figures and what the plan says of each layer; measures for a moment. */
 int  gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d);
+/* Of several ranks: bytes of all, memory and seconds of the one that wants most. */
+int  gnn_estimate_join(struct gnn_infer_report *r, const struct gnn_share *s);
 /* Predicted beside actual, a line a layer. */
 void gnn_estimate_log(const struct gnn_infer_report *r);
 

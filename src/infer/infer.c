@@ -360,13 +360,6 @@ static int infer(const struct gnn_infer_opts *o, struct gnn_infer_report *report
 	return rc;
 }
 
-static int check_ranks(const struct gnn_infer_opts *o)
-{
-	if (o->explain)
-		return gnn_err(GNN_ECONFIG, "--explain plans for one rank: run it without mpirun");
-	return GNN_OK;
-}
-
 int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *report)
 {
 	struct gnn_infer_opts mine = *o;
@@ -375,7 +368,6 @@ int gnn_infer_run(const struct gnn_infer_opts *o, struct gnn_infer_report *repor
 
 	if (gnn_comm_size(o->comm) == 1)
 		return infer(o, report);
-	GNN_TRY(check_ranks(o));
 	GNN_TRY(gnn_share_init(&share, o->comm, o->store, o->backend->ops->panel_rows));
 	GNN_TRY(gnn_share_link(&share, o->backend, !o->devices_shared));
 	mine.store = &share.store;
