@@ -6,7 +6,7 @@
 #
 # Steps: build twin order cases bits tiered train sanitize profile pinned time design ranks parallel
 # disk order_large; default: all but the last five. disk writes 17 GB under DISK (default: here),
-# pinned 1.1 GB, tiered 2.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and
+# pinned 1.1 GB, tiered 4.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and
 # 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
@@ -437,6 +437,7 @@ tiered_bits() { # every policy at a quarter of the states, and the smallest stor
 			tiered_run $dir/g.h5 $dir/m.safetensors --plan tiered --evict $policy \
 				--gpu-store 4M --hot-store 2M --chunk-bytes "${TIERED_CHUNK:-1}"
 			same_bits "$first" "$arch $policy"
+			[ $policy != belady ] || tiered_say "$arch, a quarter, chunks of a panel"
 		done
 		tiered_run $dir/g.h5 $dir/m.safetensors --plan tiered --chunk-bytes 64M
 		same_bits "$first" "$arch, room for all"
@@ -450,41 +451,47 @@ tiered_bits() { # every policy at a quarter of the states, and the smallest stor
 	done
 }
 
-tiered_time() { # where the store is, options: resident and each policy, turn by turn
-	local where=$1
-	shift
-	for i in 1 2; do
-		for o in resident belady pending lru fifo random; do
-			local plan=(--plan resident)
-			[ $o = resident ] || plan=(--plan tiered --evict $o --gpu-store 128M
-				--hot-store "${TIERED_HOST:-128M}")
-			tiered_run "$where/t.h5" $dir/m.safetensors "${plan[@]}" "$@"
-			[ $i = 1 ] && [ $o = resident ] && first=$sum
-			same_bits "$first" "$o"
-			"$python" -c "
+tiered_say() { # what: figures of the run before
+	"$python" -c "
 import json
 r = json.load(open('$out/tiered.json'))
 l = r['layers'][0]
-print(f'$o $*: features {r[\"feature_s\"]:.3f} s, layer 1 {l[\"wall_s\"]:.3f} s, all '
-      f'{r[\"stream_s\"]:.3f} s, evictions {l[\"evictions\"]}, reloads {l[\"reloads\"]}, spilled '
-      f'{l[\"cold_written_bytes\"] / 1e6:.0f} MB, pinned {l[\"pinned_vertices\"]} with '
-      f'{l[\"pinned_messages\"] / max(l[\"messages\"], 1):.3f} of the messages, predicted '
-      f'{r[\"predicted_s\"]:.2f} s')"
-		done
+print('$1: %s, features %.3f s, all %.3f s, predicted %.2f s,' % (
+    l['plan'], r['feature_s'], r['stream_s'], r['predicted_s']),
+    'evictions %d, reloads %d, spilled %.0f MB, pinned %d with %.3f of the messages,' % (
+    l['evictions'], l['reloads'], l['cold_written_bytes'] / 1e6, l['pinned_vertices'],
+    l['pinned_messages'] / max(l['messages'], 1)),
+    'device %.0f MB' % (r['peak_device_bytes'] / 1e6))"
+}
+
+tiered_time() { # where the store is, options: plans turn by turn, a quarter of the states in memory
+	local where=$1 o i
+	shift
+	local -A plan=([resident]="--plan resident" [partitioned]="--plan partitioned")
+	for o in belady pending lru fifo random; do
+		plan[$o]="--plan tiered --evict $o --gpu-store 64M --hot-store 64M"
+	done
+	plan[device]="--plan tiered --gpu-store 128M" # and all of the others in host memory
+	plan[auto]="--gpu-memory 400M"
+	for o in resident belady device pending lru fifo random resident belady device auto; do
+		# shellcheck disable=SC2086
+		tiered_run "$where/t.h5" $dir/m.safetensors ${plan[$o]} "$@"
+		[ -n "$first" ] || first=$sum
+		same_bits "$first" "$o $*"
+		tiered_say "$o $*"
 	done
 }
 
 step_tiered() { # stores on the device, in host memory and on disk: bits and seconds of resident
-	local dir=/dev/shm/gnnrun-tiered disk="${DISK:-.}/gnnrun-tiered" sum first
+	local dir=/dev/shm/gnnrun-tiered disk="${DISK:-.}/gnnrun-tiered" sum first=
 	mkdir -p $dir "$disk"
 	tiered_bits
 	rm -f $dir/*
-	$build/gnnrun model --seeded gcn --dims 512,128 --out $dir/m.safetensors >"$out/model.log"
+	$build/gnnrun model --seeded gcn --dims 1024,128,64 --out $dir/m.safetensors \
+		>"$out/model.log"
 	must $build/gnnrun generate sbm "$disk/t.h5" --vertices 1000000 --edge-factor 16 \
-		--feat-dim 512 --communities 64 --mixing .05 --no-shuffle >"$out/generate.log"
-	tiered_time "$disk" --io uring
-	mv "$disk/t.h5" $dir/t.h5
-	tiered_time $dir --io map
+		--feat-dim 1024 --communities 64 --mixing .05 --no-shuffle >"$out/generate.log"
+	tiered_time "$disk" --io uring --scratch "$disk"
 	rm -rf $dir "$disk"
 }
 

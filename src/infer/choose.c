@@ -49,8 +49,6 @@ static int try_tiered(struct gnn_run *r)
 	struct gnn_plan plan;
 	int rc;
 
-	if (!o.backend->ops->unified)
-		return GNN_OK;
 	o.plan = GNN_PLAN_TIERED;
 	rc = gnn_planner_make(&plan, &o, r->degrees);
 	if (rc == GNN_OK)
