@@ -376,6 +376,22 @@ class Reorder(unittest.TestCase):
         self.assertEqual(said.returncode, 0)
         self.assertIn('--iterations is of --order taurus', said.stderr)
 
+    def test_cuda(self):
+        """The same store from the GPU; without one, 69 and nothing left."""
+        self.full_graph()
+        self.reorder('--backend', 'cpu')
+        with open(self.path('o.h5'), 'rb') as f:
+            want = f.read()
+        os.remove(self.path('o.h5'))
+        p = start('reorder', self.path('g.h5'), self.path('o.h5'), '--backend', 'cuda')
+        if p.returncode == 69:
+            self.assertIn('cuda', p.stderr)
+            self.assertEqual([x for x in os.listdir(self.folder.name) if 'o.h5' in x], [])
+            return
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(self.path('o.h5'), 'rb') as f:
+            self.assertTrue(f.read() == want)
+
     def test_little_memory_is_refused_by_name(self):
         run('generate', 'rmat', self.path('g.h5'), '--scale', 16, '--feat-dim', 0)
         run_fails(self, 71, 'memory', 'reorder', self.path('g.h5'), self.path('o.h5'),
@@ -414,21 +430,24 @@ class Reorder(unittest.TestCase):
             self.path('m.safetensors'))
 
     def test_inference_is_in_import_order(self):
-        """Embeddings, layers and predictions of any order are those of the import's."""
+        """Embeddings, layers and predictions of any order are those of the import's, of the sample
+        of each vertex too: other edges would give other rows."""
         run('generate', 'sbm', self.path('g.h5'), '--vertices', 700, '--feat-dim', 7)
         self.model((7, 6, 4))
         infer = '--model', self.path('m.safetensors'), '--predict', '--save-layers'
-        run('infer', self.path('g.h5'), '--out', self.path('want.h5'), *infer)
-        want = arrays(self.path('want.h5'))
-        for order in ORDERS:
-            self.reorder('--order', order)
-            p = start('infer', self.path('o.h5'), '--out', self.path('got.h5'), *infer)
-            self.assertEqual(p.returncode, 0, p.stderr)
-            got = arrays(self.path('got.h5'))
-            self.assertEqual(got.keys(), want.keys())
-            for name in want:
-                self.assertTrue(np.allclose(got[name], want[name], rtol=1e-5, atol=1e-6),
-                                f'{order}: {name}')
+        for fanout in 'all', '3,2':
+            options = *infer, '--fanout', fanout
+            run('infer', self.path('g.h5'), '--out', self.path('want.h5'), *options)
+            want = arrays(self.path('want.h5'))
+            for order in ORDERS:
+                self.reorder('--order', order)
+                p = start('infer', self.path('o.h5'), '--out', self.path('got.h5'), *options)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                got = arrays(self.path('got.h5'))
+                self.assertEqual(got.keys(), want.keys())
+                for name in want:
+                    self.assertTrue(np.allclose(got[name], want[name], rtol=1e-5, atol=1e-6),
+                                    f'{order}, fanout {fanout}: {name}')
 
     def test_results_larger_than_their_memory(self):
         """Rows of 16 MiB pass through runs; external ids lead; a partitioned plan as well."""
