@@ -52,7 +52,7 @@ step_order() { # both backends: the same store; and the rate of the iteration be
 			--classes 0 >"$out/generate.log"
 		for o in "--bootstrap rcm" "--bootstrap original --iterations 8" "--order rcm"; do
 			local first=
-			for b in cpu cuda "cuda --gpu-memory 72M" "cuda --host-memory 160M"; do
+			for b in cpu cuda "cuda --gpu-memory 72M" "cuda --host-memory 64M"; do
 				# shellcheck disable=SC2086
 				must $build/gnnrun reorder $dir/g.h5 $dir/o.h5 $o --backend $b \
 					--json >"$out/order.json"
