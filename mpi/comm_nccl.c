@@ -25,7 +25,8 @@
 
 enum {
 	NAP_US = 50,
-	EXTRA_S = 60, /* beyond the time for a silent rank: all ranks live, and NCCL stands still */
+	EXTRA_S = 60,   /* beyond the time for a silent rank: all live, and NCCL stands still */
+	CONNECT_S = 60, /* until ranks give up to connect, since one of them may have failed to */
 	SHM_LOW_BYTES = 256 << 20,
 };
 
@@ -61,6 +62,7 @@ struct gnn_link {
 	struct nccl      nccl;
 	ncclComm_t       ranks; /* NULL once given up */
 	uint64_t         asked_ns; /* since when the host waits for what was issued last; 0: not */
+	uint64_t         limit_s;  /* of waiting */
 	char             version[24];
 };
 
@@ -116,7 +118,7 @@ static bool is_late(struct gnn_link *l)
 
 	if (l->asked_ns == 0)
 		l->asked_ns = now;
-	return now - l->asked_ns > (l->comm->peer_timeout_s + UINT64_C(1) * EXTRA_S) * 1000000000;
+	return now - l->asked_ns > l->limit_s * 1000000000;
 }
 
 int gnn_link_check(void *arg)
@@ -237,9 +239,11 @@ static int connect_ranks(struct gnn_link *l, ncclUniqueId id)
 	int rc;
 
 	config.blocking = 0;
+	l->limit_s = CONNECT_S;
 	result = l->nccl.init(&l->ranks, (int)gnn_comm_size(l->comm), id,
 		(int)gnn_comm_rank(l->comm), &config);
 	rc = settle(l, result, "the ranks do not connect");
+	l->limit_s = l->comm->peer_timeout_s + UINT64_C(1) * EXTRA_S;
 	if (rc < 0)
 		name_shm();
 	return rc;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Ranks on devices: the bits are those of ranks on cores, whatever the chunks, shards and samples.
 
-usage: devices_test.py GNNRUN PROBE        (tests/mpi/device_probe.c: a device in host memory)
+usage: devices_test.py GNNRUN PROBE STUB   (tests/mpi/device_probe.c: a device in host memory)
+
+STUB is the folder of a stub of NCCL (tests/mpi/nccl_stub.c), or "none" in builds without NCCL.
 """
 import os
 import subprocess
@@ -9,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-PROBE = sys.argv.pop(2)
+PROBE, STUB = sys.argv.pop(2), sys.argv.pop(2)
 
 from launcher import ENVIRONMENT, MPIRUN  # noqa: E402  (reads the arguments)
 from program import PROGRAM, numpy_or_skip, run  # noqa: E402
@@ -38,10 +40,23 @@ class Devices(unittest.TestCase):
     def path(cls, name):
         return os.path.join(cls.folder.name, name)
 
+    def start(self, ranks, *words, stub=''):
+        with tempfile.TemporaryDirectory() as messages:
+            environment = dict(ENVIRONMENT, LD_LIBRARY_PATH=STUB, GNN_STUB=stub,
+                               GNN_STUB_FOLDER=messages)
+            p = subprocess.run([*MPIRUN, '-np', str(ranks), *map(str, words)], timeout=120,
+                               capture_output=True, text=True, env=environment)
+            p.left = os.listdir(messages)  # that nobody took
+        return p
+
     def launch(self, ranks, *words):
-        p = subprocess.run([*MPIRUN, '-np', str(ranks), *map(str, words)], capture_output=True,
-                           text=True, timeout=120, env=ENVIRONMENT)
+        p = self.start(ranks, *words)
         self.assertEqual(p.returncode, 0, f'{ranks} ranks: {words}\n{p.stderr}')
+        self.assertEqual(p.left, [])
+        self.said = p.stderr
+        return self.rows()
+
+    def rows(self):
         with h5py.File(self.path('e.h5')) as f:
             return f['embeddings'][:]
 
@@ -73,6 +88,42 @@ class Devices(unittest.TestCase):
     def test_more_ranks_than_panels(self):
         want = self.on_cores(16, 'g.h5', 'gcn')
         self.assertTrue(np.array_equal(self.on_devices(16, 'g.h5', 'gcn'), want))
+
+    def probe(self, ranks, store, arch, *words, stub=''):
+        return self.start(ranks, PROBE, self.path(store), self.path(f'{arch}.st'),
+                          self.path('e.h5'), *words, stub=stub)
+
+    @unittest.skipIf(STUB == 'none', 'built without NCCL')
+    def test_by_link(self):
+        for arch, ranks, words in (('gcn', 2, ('chunk=1',)), ('gat', 3, ()),
+                                   ('sage', 4, ('shards=3', 'chunk=40000')),
+                                   ('gin', 2, ('fanout=3',))):
+            with self.subTest(arch=arch, ranks=ranks):
+                fanout = ('--fanout', 3) if 'fanout=3' in words else ()
+                want = self.on_cores(ranks, 'r.h5', arch, *fanout)
+                got = self.on_devices(ranks, 'r.h5', arch, 'link=1', *words)
+                self.assertTrue(np.array_equal(got, want))
+                self.assertRegex(self.said, f'NCCL .* between {ranks} ranks')
+
+    @unittest.skipIf(STUB == 'none', 'built without NCCL')
+    def test_a_link_that_does_not_start(self):
+        """On one rank alone: all go through host memory, to the same bits."""
+        want = self.on_cores(3, 'g.h5', 'gat')
+        p = self.probe(3, 'g.h5', 'gat', 'link=1', stub='init:1')
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertRegex(p.stderr, "NCCL: the ranks do not connect: a stub's error: .*: rows of "
+                         'other ranks go through host memory')
+        self.assertTrue(np.array_equal(self.rows(), want))
+
+    @unittest.skipIf(STUB == 'none', 'built without NCCL')
+    def test_a_link_that_breaks(self):
+        for number in (1, 3):
+            if os.path.exists(self.path('e.h5')):
+                os.remove(self.path('e.h5'))
+            p = self.probe(3, 'g.h5', 'gcn', 'link=1', 'chunk=1', stub=f'async:1:{number}')
+            self.assertEqual(p.returncode, 71, p.stderr)
+            self.assertRegex(p.stderr, 'gnnrun: rank 1 on .*NCCL: .*remote process exited')
+            self.assertFalse(os.path.exists(self.path('e.h5')))
 
 
 if __name__ == '__main__':

@@ -1,9 +1,9 @@
 /*
  * tests/mpi/device_probe.c - one rank of tests/devices_test.py: inference on a device that is host
- * memory. It has blocks of its own that stages copy into, groups edges by itself and has no link:
- * what ranks do on a GPU, but for the GPU.
+ * memory. It has blocks of its own that stages copy into, and groups edges by itself: what ranks do
+ * on a GPU, but for the GPU. With link=1 its rows go by NCCL, of which there is a stub then.
  *
- * usage: device_probe STORE MODEL OUT [fanout=N] [chunk=BYTES] [shards=N] [room=BYTES]
+ * usage: device_probe STORE MODEL OUT [fanout=N] [chunk=BYTES] [shards=N] [room=BYTES] [link=1]
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -132,7 +132,28 @@ out:
 	return rc;
 }
 
-static void make_device(void)
+/* Operations are done when they return: streams have nothing to order. */
+static int fork_work(struct gnn_backend *b, void **stream)
+{
+	(void)b;
+	*stream = NULL;
+	return GNN_OK;
+}
+
+static int join_work(struct gnn_backend *b)
+{
+	(void)b;
+	return GNN_OK;
+}
+
+static void watch(struct gnn_backend *b, int (*check)(void *arg), void *arg)
+{
+	(void)b;
+	(void)check;
+	(void)arg;
+}
+
+static void make_device(bool linked)
 {
 	device_ops = gnn_backend_cpu;
 	device_ops.name = "device";
@@ -143,11 +164,17 @@ static void make_device(void)
 	device_ops.prepare = prepare;
 	device_ops.group = group;
 	device_ops.room_bytes = room_bytes;
+	if (linked) {
+		device_ops.fork = fork_work;
+		device_ops.join = join_work;
+		device_ops.watch = watch;
+	}
 }
 
 struct words {
 	const char *store, *model, *out, *fanout;
 	uint64_t    chunk, shards;
+	bool        linked;
 };
 
 static int read_words(struct words *w, int argc, char **argv)
@@ -168,6 +195,8 @@ static int read_words(struct words *w, int argc, char **argv)
 			w->shards = strtoull(value, NULL, 10);
 		else if (strncmp(argv[i], "room=", 5) == 0)
 			room = strtoull(value, NULL, 10);
+		else if (strncmp(argv[i], "link=", 5) == 0)
+			w->linked = *value == '1';
 		else
 			return gnn_err(GNN_EUSAGE, "%s is not known", argv[i]);
 	}
@@ -183,7 +212,7 @@ static int work(struct gnn_comm *c, const struct words *w)
 	struct gnn_infer_opts o;
 	int rc;
 
-	make_device();
+	make_device(w->linked);
 	GNN_TRY(gnn_store_open(&store, &(struct gnn_container_opts){.path = w->store,
 		.engine = GNN_DIO_PREAD}));
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = w->model}));
