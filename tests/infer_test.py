@@ -237,6 +237,11 @@ class Infer(unittest.TestCase):
             self.assertEqual(said['plan'], 'partitioned' if shards else 'resident')
             if not shards:
                 self.assertEqual(said['reorder_saves_bytes'], 0)
+            # A store read and written, its out-lists read again; loops have 4 bytes a vertex.
+            lists, loops = 150000 * 4 + 30001 * 8, 30000 * 4
+            self.assertEqual(said['reorder_costs_bytes'],
+                             2 * (x.nbytes + 2 * lists + loops) + lists)
+            self.assertGreater(said['reorder_costs_s'], 0)
             _, report = self.infer(*plan)
             for key in ('read_bytes', 'written_bytes'):
                 pairs = [(said[f'predicted_{key}'], report[key])] + [

@@ -52,8 +52,11 @@ void gnn_explain_print(const struct gnn_infer_report *r, uint32_t ranks)
 		gnn_out("\nAnother order of the vertices saves nothing under this budget.\n");
 	else
 		gnn_out("\nAnother order of the vertices (gnnrun reorder) saves at most %s and "
-			"%s.\n", gnn_units_bytes(s[0], (double)r->reorder_saves_bytes),
-			gnn_units_time(s[1], r->reorder_saves_s));
+			"%s a run. To reorder takes at least %s and %s of the disk, once.\n",
+			gnn_units_bytes(s[0], (double)r->reorder_saves_bytes),
+			gnn_units_time(s[1], r->reorder_saves_s),
+			gnn_units_bytes(s[2], (double)r->reorder_costs_bytes),
+			gnn_units_time(s[3], r->reorder_costs_s));
 }
 
 void gnn_explain_layer(struct gnn_json *j, const struct gnn_layer_report *l)
@@ -95,6 +98,8 @@ int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend 
 	}
 	gnn_json_u64(j, "reorder_saves_bytes", r->reorder_saves_bytes);
 	gnn_json_real(j, "reorder_saves_s", r->reorder_saves_s);
+	gnn_json_u64(j, "reorder_costs_bytes", r->reorder_costs_bytes);
+	gnn_json_real(j, "reorder_costs_s", r->reorder_costs_s);
 	put_budget(j, "host_budget_bytes", r->host_budget_bytes);
 	put_budget(j, "device_budget_bytes", r->device_budget_bytes);
 	gnn_json_u64(j, "host_bytes", r->plan_host_bytes);

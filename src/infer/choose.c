@@ -73,6 +73,27 @@ static double saved(uint64_t now, uint64_t then)
 }
 
 /*
+ * What gnnrun reorder reads and writes: the store, its out-lists once more, and by way of runs the
+ * features that a third of the memory does not hold. Runs of edges would come on top.
+ */
+static void note_costs(struct gnn_run *r)
+{
+	const struct gnn_store *s = r->o->store;
+	struct gnn_infer_report *now = r->report;
+	uint64_t store = 0, runs = 0;
+	double read, written;
+
+	for (uint32_t i = 0; i < gnn_container_count(s->container); i++)
+		store += gnn_container_at(s->container, i)->bytes;
+	if (s->features != NULL && s->features->bytes > now->host_budget_bytes / 3)
+		runs = s->features->bytes;
+	read = (double)(store + s->out.offsets->bytes + s->out.neighbors->bytes + runs);
+	written = (double)(store + runs);
+	now->reorder_costs_bytes = (uint64_t)(read + written);
+	now->reorder_costs_s = read / now->read_bytes_s + written / now->write_bytes_s;
+}
+
+/*
  * What another order of the vertices would save at most: all that is spilled, and in the place of a
  * partitioned plan all but what a tiered one takes that never evicts. Resident plans lose nothing
  * by their order.
@@ -114,10 +135,12 @@ int gnn_run_plan(struct gnn_run *r)
 	if (r->plan.kind == GNN_PLAN_PARTITIONED && r->o->plan == GNN_PLAN_AUTO &&
 		r->o->shards == 0 && !r->resuming)
 		GNN_TRY(try_tiered(r));
-	if (r->o->explain)
+	if (r->o->explain) {
 		GNN_TRY(note_reorder(r));
-	else
+		note_costs(r);
+	} else {
 		GNN_TRY(gnn_tiered_prepare(r));
+	}
 	if (r->o->share != NULL)
 		GNN_TRY(gnn_estimate_join(r->report, r->o->share));
 out:

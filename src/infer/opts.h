@@ -107,6 +107,8 @@ struct gnn_infer_report {
 	double   other_predicted_s;
 	uint64_t reorder_saves_bytes;        /* with --explain: at most, read and written */
 	double   reorder_saves_s;            /* at the rates of the disk */
+	uint64_t reorder_costs_bytes;        /* with --explain: once, at least */
+	double   reorder_costs_s;
 	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
 	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
 	uint32_t layer_count;
