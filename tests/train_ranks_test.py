@@ -113,6 +113,23 @@ class TrainRanks(TrainCase):
             self.assertGreater(b['input_vertices'], a['input_vertices'])
             self.assertLessEqual(b['input_vertices'], 2 * a['input_vertices'])
 
+    def test_ranks_of_a_host_hold_features_once(self):
+        store = self.path('wide.h5')
+        run('generate', 'sbm', store, '--vertices', 16000, '--edge-factor', 4, '--feat-dim', 512,
+            '--train-count', 300)
+        words = ('--batch-size', 50, '--epochs', 1, '--log', 'info', '--threads', 1)
+        for ranks, budget, outside in ((1, '44M', True), (2, '44M', False), (2, '30M', True)):
+            with self.subTest(ranks=ranks, budget=budget):
+                p = finish(launch(ranks, *self.words('w', *words, '--host-memory', budget,
+                                                     store=store)))
+                self.assertEqual(p.returncode, 0, p.stderr)
+                self.assertEqual('stay in the store' in p.stderr, outside, p.stderr)
+                self.assertNotIn('holds a copy', p.stderr)
+                if ranks == 2:
+                    last = read(self.path('w.last.safetensors'))
+                    self.assertEqual(last, getattr(self, 'inside', last))
+                    self.inside = last
+
     def test_equal_bits_at_one_number_of_ranks(self):
         for arch, ranks in (('gcn', 2), ('sage', 3), ('gin', 3), ('gat', 2)):
             with self.subTest(arch=arch):

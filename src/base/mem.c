@@ -52,7 +52,7 @@ void gnn_mem_stats(struct gnn_mem_stats *out)
 		out->held_by_kind[k] = atomic_load(&held_by_kind[k]);
 }
 
-static int take(uint64_t bytes, enum gnn_mem_kind kind)
+int gnn_mem_take(uint64_t bytes, enum gnn_mem_kind kind)
 {
 	uint64_t limit = atomic_load(&limit_bytes);
 	uint64_t now = atomic_fetch_add(&held_bytes, bytes) + bytes;
@@ -74,7 +74,7 @@ static int take(uint64_t bytes, enum gnn_mem_kind kind)
 	return GNN_OK;
 }
 
-static void give(uint64_t bytes, enum gnn_mem_kind kind)
+void gnn_mem_give(uint64_t bytes, enum gnn_mem_kind kind)
 {
 	atomic_fetch_sub(&held_bytes, bytes);
 	atomic_fetch_sub(&held_by_kind[kind], bytes);
@@ -110,10 +110,10 @@ static int allocate(void **out, uint64_t bytes, uint64_t align, bool zero, enum 
 	if (gnn_fault_next(GNN_FAULT_ALLOC).action == GNN_FAULT_FAIL)
 		return gnn_err(GNN_EOS, "host memory: %s asks for %llu bytes, refused by --faults",
 			kind_names[kind], (unsigned long long)bytes);
-	if (take(bytes, kind) < 0)
+	if (gnn_mem_take(bytes, kind) < 0)
 		return GNN_EOS;
 	if (posix_memalign(&raw, align, align + bytes) != 0) {
-		give(bytes, kind);
+		gnn_mem_give(bytes, kind);
 		return gnn_err(GNN_EOS, "host memory: the system refuses %llu bytes for %s",
 			(unsigned long long)bytes, kind_names[kind]);
 	}
@@ -210,6 +210,6 @@ void gnn_mem_free(void *block)
 	unpin(block);
 	h = *header_of(block);
 	GNN_ASSERT(h.shift == BLOCK_ALIGN || h.shift == GNN_PAGE_BYTES || h.shift == HUGE_PAGE);
-	give(h.bytes, (enum gnn_mem_kind)h.kind);
+	gnn_mem_give(h.bytes, (enum gnn_mem_kind)h.kind);
 	free((char *)block - h.shift);
 }

@@ -62,6 +62,10 @@ void gnn_mem_pin_io(const struct gnn_mem_pinner *p);
 /* Grows or shrinks a block of gnn_mem_new; new bytes are zero. On failure *block is unchanged. */
 int gnn_mem_resize(void **block, uint64_t count, uint64_t item_bytes, enum gnn_mem_kind kind);
 
+/* Bytes that come from elsewhere, as memory of several processes does, count like a block. */
+int  gnn_mem_take(uint64_t bytes, enum gnn_mem_kind kind);
+void gnn_mem_give(uint64_t bytes, enum gnn_mem_kind kind);
+
 char *gnn_mem_text(const char *text); /* a copy, NULL on failure with the text set */
 void  gnn_mem_free(void *block);      /* NULL is fine */
 

@@ -8,6 +8,7 @@
 #include "io/store_schema.h"
 #include "io/stream.h"
 #include "op/cpu/cpu.h"
+#include "train/held.h"
 #include "train/net.h"
 
 #include <stdio.h>
@@ -113,18 +114,20 @@ uint64_t gnn_bottom_table_bytes(const struct gnn_bottom *b)
 	return b->parts * b->array->bytes;
 }
 
-/* Features as floats, verified, piece by piece. */
-static int load_features(float *to, const struct gnn_store *s)
+/* Features as floats, verified, piece by piece: this rank's part of them. */
+static int load_features(const struct gnn_window *w, float *to, const struct gnn_store *s)
 {
 	const struct gnn_array *a = s->features;
 	const uint64_t item = gnn_dtype_bytes(a->dtype);
 	struct gnn_stream *stream = NULL;
 	struct gnn_piece *piece;
+	uint64_t first, end;
 	int rc;
 
+	gnn_window_part(w, a->bytes, GNN_BLOCK_BYTES, &first, &end);
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){.container = s->container,
-		.array = a, .bytes = a->bytes, .piece_bytes = PIECE_BYTES, .ahead = 4, .lent = 1,
-		.verify = true}));
+		.array = a, .first_byte = first, .bytes = end - first,
+		.piece_bytes = PIECE_BYTES, .ahead = 4, .lent = 1, .verify = true}));
 	while ((rc = gnn_stream_next(stream, &piece)) == GNN_OK) {
 		const uint64_t count = piece->bytes / item;
 
@@ -138,20 +141,27 @@ out:
 	return rc;
 }
 
-int gnn_bottom_load(struct gnn_bottom *b, const struct gnn_store *s)
+static int fill(struct gnn_bottom *b, const struct gnn_store *s)
 {
 	const uint64_t floats = b->array->rows * b->array->cols;
-	void *block;
-	int rc;
+	int rc = gnn_held_fill(b->window, b->table, b->container, b->array);
 
-	GNN_TRY(gnn_mem_pages(&block, gnn_max_u64(gnn_bottom_table_bytes(b), 1), GNN_MEM_STATE));
-	b->table = block;
-	rc = gnn_array_load(b->container, b->array, 0, b->array->bytes, b->table);
 	if (rc == GNN_EDATA)
 		gnn_err_place(rc, "damaged aggregates: remove the file, and it is made anew");
 	GNN_TRY(rc);
 	if (b->parts > 1)
-		GNN_TRY(load_features(b->table + floats, s));
+		GNN_TRY(load_features(b->window, b->table + floats, s));
+out:
+	return rc;
+}
+
+int gnn_bottom_load(struct gnn_bottom *b, const struct gnn_store *s, struct gnn_comm *comm)
+{
+	int rc;
+
+	GNN_TRY(gnn_window_open(&b->window, comm, gnn_bottom_table_bytes(b), GNN_MEM_STATE));
+	b->table = gnn_window_data(b->window);
+	GNN_TRY(gnn_comm_agree(comm, fill(b, s)));
 out:
 	return rc;
 }
@@ -160,7 +170,7 @@ void gnn_bottom_close(struct gnn_bottom *b)
 {
 	if (b == NULL)
 		return;
-	gnn_mem_free(b->table);
+	gnn_window_close(b->window);
 	gnn_container_close(b->container);
 	gnn_mem_free(b);
 }

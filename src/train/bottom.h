@@ -16,6 +16,7 @@
 #define GNN_TRAIN_BOTTOM_H
 
 #include "infer/opts.h"
+#include "mpi/window.h"
 
 struct gnn_bottom_opts {
 	struct gnn_store   *store;
@@ -30,6 +31,7 @@ struct gnn_bottom {
 	const struct gnn_array *array;  /* (V, dim) floats, rows of the store */
 	uint32_t parts;   /* tables of rows that the layer takes: gnn_net_parts */
 	float   *table;   /* (parts V, dim): aggregates, then features; NULL: past the memory */
+	struct gnn_window *window; /* whose memory it is */
 	bool     made;    /* now; else it was there */
 	double   made_s;
 	uint64_t read_bytes; /* of the store, to make it */
@@ -39,8 +41,8 @@ GNN_BEGIN_DECLS
 
 int  gnn_bottom_open (struct gnn_bottom **out, const struct gnn_bottom_opts *o);
 uint64_t gnn_bottom_table_bytes(const struct gnn_bottom *b);
-/* The table, verified. */
-int  gnn_bottom_load (struct gnn_bottom *b, const struct gnn_store *s);
+/* The table, verified, once for the ranks of a host; comm NULL: one alone. Collective. */
+int  gnn_bottom_load (struct gnn_bottom *b, const struct gnn_store *s, struct gnn_comm *comm);
 void gnn_bottom_close(struct gnn_bottom *b); /* NULL is fine */
 
 GNN_END_DECLS

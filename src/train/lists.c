@@ -2,13 +2,25 @@
 #include "train/lists.h"
 
 #include "base/mem.h"
-#include "io/stream.h"
+#include "train/held.h"
 
-static int load(void **to, const struct gnn_store *s, const struct gnn_array *a)
+enum { FIRST, NEIGHBORS, LOOPS, ARRAYS };
+
+/* The lists, and whose memory it is. */
+struct loaded {
+	struct gnn_lists   lists;
+	struct gnn_window *window[ARRAYS];
+};
+
+static int load(struct loaded *l, int which, void *out, const struct gnn_store *s,
+	const struct gnn_array *a, struct gnn_comm *comm)
 {
-	int rc = gnn_mem_pages(to, gnn_max_u64(a->bytes, 1), GNN_MEM_TOPOLOGY);
+	int rc;
 
-	return rc < 0 ? rc : gnn_array_load(s->container, a, 0, a->bytes, *to);
+	GNN_TRY(gnn_held_load(&l->window[which], comm, s->container, a, GNN_MEM_TOPOLOGY));
+	*(void **)out = gnn_window_data(l->window[which]);
+out:
+	return rc;
 }
 
 /* Whether every list lies within the edges and names vertices of the graph. */
@@ -31,24 +43,22 @@ static int check(const struct gnn_lists *l, const struct gnn_store *s)
 	return GNN_OK;
 }
 
-int gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s)
+int gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s, struct gnn_comm *comm)
 {
+	struct loaded *loaded = NULL;
 	struct gnn_lists *l = NULL;
-	void *block;
 	int rc;
 
 	*out = NULL;
-	GNN_NEW(l, GNN_MEM_TOPOLOGY);
+	GNN_NEW(loaded, GNN_MEM_TOPOLOGY);
+	l = &loaded->lists;
 	l->vertices = s->vertices;
 	l->edges = s->edges;
 	l->dtype = s->in.neighbors->dtype;
-	GNN_TRY(load(&block, s, s->in.offsets));
-	l->first = block;
-	GNN_TRY(load(&l->neighbor, s, s->in.neighbors));
-	if (s->self_loops != NULL) {
-		GNN_TRY(load(&block, s, s->self_loops));
-		l->loops = block;
-	}
+	GNN_TRY(load(loaded, FIRST, &l->first, s, s->in.offsets, comm));
+	GNN_TRY(load(loaded, NEIGHBORS, &l->neighbor, s, s->in.neighbors, comm));
+	if (s->self_loops != NULL)
+		GNN_TRY(load(loaded, LOOPS, &l->loops, s, s->self_loops, comm));
 	GNN_TRY(check(l, s));
 	*out = l;
 	l = NULL;
@@ -61,8 +71,7 @@ void gnn_lists_free(struct gnn_lists *l)
 {
 	if (l == NULL)
 		return;
-	gnn_mem_free(l->first);
-	gnn_mem_free(l->neighbor);
-	gnn_mem_free(l->loops);
+	for (int i = 0; i < ARRAYS; i++)
+		gnn_window_close(((struct loaded *)l)->window[i]);
 	gnn_mem_free(l);
 }

@@ -11,11 +11,13 @@
 #define GNN_TRAIN_LISTS_H
 
 #include "io/store.h"
+#include "mpi/comm.h"
 #include "op/lists.h"
 
 GNN_BEGIN_DECLS
 
-int  gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s);
+/* Of all ranks that share a host once; `comm` is NULL for one alone. Collective. */
+int  gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s, struct gnn_comm *comm);
 void gnn_lists_free(struct gnn_lists *l); /* NULL is fine */
 
 GNN_END_DECLS

@@ -42,7 +42,7 @@ int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opt
 			gnn_container_path(o->store->container));
 	if (o->precomputed) /* while the memory is free */
 		GNN_TRY(open_bottom(o, &bottom));
-	GNN_TRY(gnn_source_open(out, o->store, bottom));
+	GNN_TRY(gnn_source_open(out, o->store, bottom, o->comm));
 	snprintf(identity, sizeof(identity), "%016llx",
 		(unsigned long long)(*out)->identity);
 	GNN_TRY(gnn_share_same(o->comm, "store", identity));

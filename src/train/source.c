@@ -6,15 +6,9 @@
 #include "base/rng.h"
 #include "io/store_schema.h"
 #include "io/stream.h"
+#include "train/held.h"
 
 #include <stdlib.h>
-
-static int load(void **to, const struct gnn_store *s, const struct gnn_array *a)
-{
-	int rc = gnn_mem_pages(to, gnn_max_u64(a->bytes, 1), GNN_MEM_STATE);
-
-	return rc < 0 ? rc : gnn_array_load(s->container, a, 0, a->bytes, *to);
-}
 
 int gnn_source_check(const struct gnn_store *s)
 {
@@ -47,8 +41,9 @@ static int load_train(struct gnn_train_source *s)
 	void *block;
 	int rc;
 
-	GNN_TRY(load(&block, s->store, a));
+	GNN_TRY(gnn_mem_pages(&block, gnn_max_u64(a->bytes, 1), GNN_MEM_STATE));
 	s->train = block;
+	GNN_TRY(gnn_array_load(s->store->container, a, 0, a->bytes, s->train));
 	qsort(s->train, a->rows, sizeof(*s->train), by_value);
 	if (s->train[a->rows - 1] >= s->store->vertices)
 		GNN_FAIL(GNN_EDATA, "%s: %s names vertex %llu of %llu",
@@ -76,7 +71,8 @@ static int load_labels(struct gnn_train_source *s)
 	void *block;
 	int rc;
 
-	GNN_TRY(load(&block, s->store, a));
+	GNN_TRY(gnn_held_load(&s->labelling, s->comm, s->store->container, a, GNN_MEM_STATE));
+	block = gnn_window_data(s->labelling);
 	if (a->rank == 2) {
 		s->labels = block;
 		s->classes = (uint32_t)a->cols;
@@ -130,28 +126,41 @@ static uint64_t table_bytes(const struct gnn_train_source *s)
 	return a->bytes + (a->dtype == GNN_F32 ? 0 : a->rows * a->cols * sizeof(float));
 }
 
-/* In half of what is free. */
-static bool fits_memory(const struct gnn_train_source *s)
+/* Each rank's share in half of what it has free: of all, or of none. */
+static int fits_memory(const struct gnn_train_source *s, bool *fits)
 {
+	const uint64_t share = gnn_ceil_div(table_bytes(s), gnn_window_sharers(s->comm));
 	struct gnn_mem_stats mem;
+	uint64_t good;
+	int rc;
 
 	gnn_mem_stats(&mem);
-	return mem.limit_bytes == 0 || table_bytes(s) <=
+	good = mem.limit_bytes == 0 || share <=
 		(mem.limit_bytes - gnn_min_u64(mem.limit_bytes, mem.held_bytes)) / 2;
+	rc = gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MIN, &good, 1);
+	*fits = good > 0;
+	return rc;
 }
 
 static int load_rows(struct gnn_train_source *s)
 {
 	const struct gnn_store *st = s->store;
+	bool fits;
+	int rc;
 
-	if (!fits_memory(s)) {
+	GNN_TRY(fits_memory(s, &fits));
+	if (!fits) {
 		gnn_log(GNN_LOG_INFO, "train", "%.1f MiB of %s: rows are read for each batch, "
 			"unverified", (double)table_bytes(s) / 0x1p20, s->bottom == NULL ?
 			"features stay in the store" : "aggregates and own rows stay on the disk");
 		return GNN_OK;
 	}
-	return s->bottom != NULL ? gnn_bottom_load(s->bottom, st) :
-		load(&s->table, st, st->features);
+	if (s->bottom != NULL)
+		return gnn_bottom_load(s->bottom, st, s->comm);
+	GNN_TRY(gnn_held_load(&s->rows, s->comm, st->container, st->features, GNN_MEM_STATE));
+	s->table = gnn_window_data(s->rows);
+out:
+	return rc;
 }
 
 bool gnn_source_in_memory(const struct gnn_train_source *s)
@@ -170,7 +179,7 @@ uint64_t gnn_source_row_bytes(const struct gnn_train_source *s)
 }
 
 int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
-	struct gnn_bottom *bottom)
+	struct gnn_bottom *bottom, struct gnn_comm *comm)
 {
 	struct gnn_train_source *s = NULL;
 	int rc;
@@ -182,11 +191,12 @@ int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
 	s->parts = bottom != NULL ? bottom->parts : 1;
 	bottom = NULL;
 	s->store = store;
+	s->comm = comm;
 	s->dtype = store->features->dtype;
 	s->dim = (uint32_t)store->features->cols;
 	GNN_TRY(load_labels(s));
 	GNN_TRY(load_train(s));
-	GNN_TRY(gnn_lists_load(&s->lists, store));
+	GNN_TRY(gnn_lists_load(&s->lists, store, comm));
 	GNN_TRY(load_rows(s));
 	GNN_TRY(identify(s));
 	*out = s;
@@ -203,9 +213,8 @@ void gnn_source_close(struct gnn_train_source *s)
 		return;
 	gnn_bottom_close(s->bottom);
 	gnn_lists_free(s->lists);
-	gnn_mem_free(s->table);
-	gnn_mem_free(s->label);
-	gnn_mem_free(s->labels);
+	gnn_window_close(s->rows);
+	gnn_window_close(s->labelling);
 	gnn_mem_free(s->train);
 	gnn_mem_free(s);
 }

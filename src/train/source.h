@@ -14,6 +14,7 @@
 #ifndef GNN_TRAIN_SOURCE_H
 #define GNN_TRAIN_SOURCE_H
 
+#include "mpi/window.h"
 #include "train/bottom.h"
 #include "train/lists.h"
 
@@ -32,15 +33,21 @@ struct gnn_train_source {
 	gnn_vid          *train;     /* ascending, distinct */
 	uint64_t          train_count;
 	uint64_t          identity;  /* of the graph: its sizes and checksums, mixed */
+
+	struct gnn_comm  *comm;      /* from here on internal; borrowed while it is opened */
+	struct gnn_window *rows, *labelling; /* whose memory table and labels are */
 };
 
 GNN_BEGIN_DECLS
 
 /* Whether there is something to train on, as far as the names in the store say. */
 int  gnn_source_check(const struct gnn_store *s);
-/* Takes `bottom`, which may be NULL, also when it fails. */
+/*
+ * Takes `bottom`, which may be NULL, also when it fails. Of all ranks that share a host arrays are
+ * there once; `comm` is NULL for one alone. Collective.
+ */
 int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s,
-	struct gnn_bottom *bottom);
+	struct gnn_bottom *bottom, struct gnn_comm *comm);
 /* Whether all rows that batches take are in memory. */
 bool gnn_source_in_memory(const struct gnn_train_source *s);
 /* Bytes of the rows that are gathered for one vertex. */
