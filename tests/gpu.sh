@@ -331,7 +331,8 @@ parallel_run() { # ranks, arch, then words of train: a model in $dir, a report
 	timeout 120 "${launch[@]}" -np "$ranks" $build/gnnrun train $dir/g.h5 --arch $arch \
 		--out $dir/m.safetensors --backend cuda --json --log warn "$@" \
 		>"$out/parallel$ranks.json" 2>"$out/parallel.log" ||
-		{ echo "FAILED: $ranks ranks, $arch $*"; failed=1; tail -5 "$out/parallel.log"; }
+		{ echo "FAILED: $ranks ranks, $arch $*"; failed=1
+		grep -m 3 -E '^gnnrun|==' "$out/parallel.log"; }
 }
 parallel_time() { # one GPU and two, the batch of each the same, features in host memory
 	local i

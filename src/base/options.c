@@ -471,8 +471,8 @@ static const struct gnn_option options[] = {
 	{ROW("peer-timeout", COUNT, MACHINE, ALL), FIELD(peer_timeout), .preset = "60", .min = 1,
 		.max = 86400, .wanted = "SECONDS",
 		.help = "A rank that others have not heard of for so long has failed"},
-	{ROW("oversubscribe-gpu", FLAG, MACHINE, INFER | BENCH), FIELD(oversubscribe_gpu),
-		.preset = "off", .help = "Let several ranks use one GPU"},
+	{ROW("oversubscribe-gpu", FLAG, MACHINE, INFER | TRAIN | BENCH),
+		FIELD(oversubscribe_gpu), .preset = "off", .help = "Let several ranks use one GPU"},
 	{ROW("allow-singleton", FLAG, MACHINE, ALL), FIELD(allow_singleton), .preset = "off",
 		.help = "Run although the launcher started several tasks"},
 
