@@ -1,12 +1,14 @@
 /*
  * cuda/grad_elementwise.cu - operations of training that look at one element or one row.
  *
- *   gather   to[r] = widen(table[id[r]])     a warp a row, 16-byte loads where rows are aligned;
- *            the table is device memory, or pinned host memory read in place
+ *   gather   to[r] = widen(cache[place[id[r]]], or table[id[r]])    a warp a row, 16-byte accesses
+ *            where rows are aligned; the table is device memory, or pinned host memory read in
+ *            place, where with `shift` each access of a warp lies in whole 128-byte lines
  *   dropout  a warp takes rows that lie behind one another, 16 bytes a lane
  *   activations, bias and mean over heads, optimiser: one thread an element, grid-stride
  *
- * Deterministic: an element depends on itself alone; the largest change is a maximum.
+ * Deterministic: an element depends on itself alone; the largest change is a maximum, and missed
+ * rows are counted in integers.
  */
 #include "cuda/common.cuh"
 #include "cuda/gnn_cuda_grad.h"
@@ -16,7 +18,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { WARP = 32 };
+enum { WARP = 32, LINE_BYTES = 128 };
 
 static __device__ __forceinline__ float widen(float x) { return x; }
 static __device__ __forceinline__ float widen(__half x) { return __half2float(x); }
@@ -28,42 +30,70 @@ template <typename T> struct alignas(16) chunk {
 	T v[16 / sizeof(T)];
 };
 
-template <typename T, bool WIDE>
-static __global__ void gather_kernel(const T *table, const uint64_t *id, uint64_t rows,
-	uint32_t width, float *to)
+template <typename T>
+static __device__ __forceinline__ void widen_chunk(float *y, const T *from)
 {
-	const uint32_t lane = threadIdx.x % WARP, items = 16 / sizeof(T);
-	const uint64_t stride = gnn_grid_stride() / WARP;
+	const chunk<T> q = *reinterpret_cast<const chunk<T> *>(from);
 
-	for (uint64_t r = gnn_grid_first() / WARP; r < rows; r += stride) {
-		const T *from = table + id[r] * width;
-		float *y = to + r * width;
-
-		if (WIDE) {
-			for (uint32_t j = lane * items; j < width; j += WARP * items) {
-				const chunk<T> q = *reinterpret_cast<const chunk<T> *>(from + j);
 #pragma unroll
-				for (uint32_t k = 0; k < items; k++)
-					y[j + k] = widen(q.v[k]);
-			}
-		} else {
-			for (uint32_t j = lane; j < width; j += WARP)
-				y[j] = widen(from[j]);
-		}
+	for (uint32_t k = 0; k < 16 / sizeof(T); k += 4)
+		gnn_store4(y + k, {{widen(q.v[k]), widen(q.v[k + 1]), widen(q.v[k + 2]),
+			widen(q.v[k + 3])}});
+}
+
+/* A row by one warp; `WIDE`: rows are whole chunks, on both sides. */
+template <typename T, bool WIDE>
+static __device__ __forceinline__ void gather_row(float *y, const T *from, uint32_t width,
+	bool shift)
+{
+	const uint32_t items = WIDE ? 16 / sizeof(T) : 1, access = items * sizeof(T);
+	const uint32_t past = shift ? (uint32_t)((uintptr_t)from % LINE_BYTES) / access : 0;
+
+	for (int64_t j = ((int64_t)(threadIdx.x % WARP) - past) * items; j < width;
+		j += WARP * items) {
+		if (j < 0)
+			continue;
+		if (WIDE)
+			widen_chunk(y + j, from + j);
+		else
+			y[j] = widen(from[j]);
 	}
+}
+
+template <typename T, bool WIDE> static __global__ void gather_kernel(gnn_gather_args a)
+{
+	const uint64_t stride = gnn_grid_stride() / WARP;
+	unsigned long long missed = 0;
+
+	for (uint64_t r = gnn_grid_first() / WARP; r < a.rows; r += stride) {
+		const uint64_t id = a.id != NULL ? a.id[r] : r;
+		const uint32_t place = a.place != NULL ? a.place[id] : GNN_NO_PLACE;
+		float *y = a.to + (a.row != NULL ? a.row[r] : r) * a.width;
+
+		missed += place == GNN_NO_PLACE;
+		if (place != GNN_NO_PLACE)
+			gather_row<T, WIDE>(y, (const T *)a.cache + (uint64_t)place * a.width,
+				a.width, false);
+		else if (a.table != NULL)
+			gather_row<T, WIDE>(y, (const T *)a.table + id * a.width, a.width,
+				a.shift);
+	}
+	if (a.missed != NULL && threadIdx.x % WARP == 0 && missed > 0)
+		atomicAdd((unsigned long long *)a.missed, missed);
 }
 
 template <typename T> static int launch_gather(const struct gnn_gather_args *a, cudaStream_t s)
 {
-	const T *table = (const T *)a->table;
-	const unsigned grid = gnn_grid(a->rows, GNN_BLOCK_THREADS / WARP);
+	const uint64_t pitch = a->width * sizeof(T);
+	unsigned grid = gnn_grid(a->rows, GNN_BLOCK_THREADS / WARP);
 
-	if (gnn_aligned16(table, a->width * sizeof(T)))
-		gather_kernel<T, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(table, a->id, a->rows,
-			a->width, a->to);
+	if (a->blocks > 0 && grid > a->blocks)
+		grid = a->blocks;
+	if (gnn_aligned16(a->table, pitch) && gnn_aligned16(a->cache, pitch) &&
+		gnn_aligned16(a->to, 0))
+		gather_kernel<T, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
 	else
-		gather_kernel<T, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(table, a->id, a->rows,
-			a->width, a->to);
+		gather_kernel<T, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
 	GNN_RET_LAUNCH("gather");
 	return GNN_OK;
 }

@@ -51,6 +51,17 @@ class Bench(unittest.TestCase):
         return json.loads(run('bench', 'infer', self.name('g.h5'), '--model', self.name(arch),
                               '--json', *options))
 
+    def test_gathers_of_the_cpu(self):
+        report = json.loads(run('bench', 'gather', '--backend', 'cpu', '--bytes', '4M', '--runs', 2,
+                                '--row-bytes', '64,1K', '--json'))
+        self.assertEqual([(r['method'], r['row_bytes']) for r in report['rows']],
+                         [('copy', 1024), *(('cpu', n) for n in (64, 68, 1024, 1028))])
+        self.assertTrue(all(r['bytes_s'] > 0 and r['cpu_s_byte'] > 0 for r in report['rows']))
+        self.assertEqual(report['beside'], [])
+        for wrong in ('63', '0', '1M', '64,'):
+            run_fails(self, 64, 'row-bytes', 'bench', 'gather', '--backend', 'cpu', '--row-bytes',
+                      wrong)
+
     def test_gathering_gives_the_bits_of_streaming(self):
         for arch in ('gcn', 'sage', 'gin', 'gat'):
             for order in ('transform-first', 'aggregate-first'):
@@ -146,7 +157,7 @@ class Bench(unittest.TestCase):
 
     def test_refusals(self):
         store, model = self.name('g.h5'), self.name('gcn')
-        run_fails(self, 64, 'there is: io aggregate infer', 'bench', 'speed')
+        run_fails(self, 64, 'there is: io aggregate', 'bench', 'speed')
         run_fails(self, 64, 'bench infer STORE.h5', 'bench', 'infer')
         run_fails(self, 64, '--model', 'bench', 'infer', store)
         run_fails(self, 64, '--out', 'bench', 'infer', store, '--model', model, '--batches', 1,

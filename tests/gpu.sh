@@ -4,10 +4,11 @@
 #
 # usage: tests/gpu.sh [OUT] [STEP ...]
 #
-# Steps: build twin order cases bits tiered train sanitize profile pinned time design ranks parallel
-# disk order_large; default: all but the last five. disk writes 17 GB under DISK (default: here),
-# pinned 1.1 GB, tiered 4.2 GB, order_large 30 GB to /dev/shm, design 5. ranks wants two GPUs, and
-# 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
+# Steps: build twin order cases bits tiered train choice sanitize profile pinned time gather power
+# design ranks parallel disk order_large; default: all but the last seven. disk writes 17 GB under
+# DISK (default: here), pinned 1.1 GB, tiered 4.2 GB, order_large 30 GB to /dev/shm, design 5.
+# gather takes 8 GiB of pinned memory; power wants PyTorch, and takes minutes. ranks wants two GPUs,
+# and 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
@@ -15,8 +16,8 @@ cd "$(dirname "$0")/.."
 out=${1:-/tmp/gnnrun-gpu}
 shift || true
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build twin order cases bits tiered train sanitize profile
-	pinned time)
+[ ${#steps[@]} -gt 0 ] || steps=(build twin order cases bits tiered train choice sanitize
+	profile pinned time)
 build=build-gpu
 python=${PYTHON:-python3}
 mkdir -p "$out"
@@ -116,7 +117,12 @@ step_train() { # whoever samples and gathers: the same model
 		local first=
 		for o in step-cpu "step-cpu --pipeline off" step-gpu-sample step-gpu-gather \
 			"step-gpu-gather --gather zero-copy" step-gpu \
-			"step-gpu --gather zero-copy" "step-gpu --pipeline off"; do
+			"step-gpu --gather zero-copy" "step-gpu --pipeline off" \
+			"step-gpu --gather both" "step-gpu-gather --gather both" \
+			"step-cpu --cache-ratio .3" "step-gpu-sample --cache-ratio .3" \
+			"step-gpu --gather zero-copy --cache-ratio .3" \
+			"step-gpu-gather --gather both --cache-ratio .3 --pipeline off" \
+			"auto --cache-ratio 1 --cache-policy degree"; do
 			rm -rf $dir/m.safetensors*
 			# shellcheck disable=SC2086
 			must $build/gnnrun train $dir/g.h5 --arch $arch --fanout 5,10 --epochs 2 \
@@ -170,6 +176,52 @@ sanitize_one() { # name, tool, test program, filter
 	timeout 400 compute-sanitizer --tool "$2" --error-exitcode 1 "$build/tests/$3" \
 		--gtest_filter="$4" >"$out/$1.log" 2>&1
 	echo $? >"$out/$1.rc"
+}
+
+step_choice() { # a gather that is slowed down is not chosen
+	local dir=/dev/shm/gnnrun-choice
+	mkdir -p $dir
+	$build/gnnrun generate sbm $dir/g.h5 --vertices 60000 --feat-dim 512 >"$out/generate.log"
+	for case in "staged:slow%1 zero-copy" "in-place:slow%1 staged" "none@1 any"; do
+		# shellcheck disable=SC2086
+		set -- $case
+		local faults="--faults $1"
+		[ "$2" != any ] || faults=
+		rm -rf $dir/m.safetensors*
+		# shellcheck disable=SC2086
+		must $build/gnnrun train $dir/g.h5 --fanout 5,10 --epochs 1 --backend cuda \
+			--out $dir/m.safetensors --cache-ratio .01 $faults --json \
+			>"$out/choice.json" 2>"$out/choice.log"
+		grep -o 'rows of features.*' "$out/choice.log"
+		"$python" -c "
+import json
+got = json.load(open('$out/choice.json'))['gather']
+assert '$2' in ('any', got), ('$2', got)" || { echo "FAILED: $1"; failed=1; }
+	done
+	rm -rf $dir
+}
+
+step_gather() { # each gather at each length of rows; a step beside a kernel that gathers
+	must $build/gnnrun bench gather --backend cuda --bytes 8G --json >"$out/gather.json"
+	"$python" -c "
+import json
+r = json.load(open('$out/gather.json'))
+rate = {(x['row_bytes'], x['method']): x for x in r['rows']}
+methods = [m for m in dict.fromkeys(x['method'] for x in r['rows']) if m != 'copy']
+print('GB/s; copy %.1f' % (r['rows'][0]['bytes_s'] / 1e9))
+print('%6s' % 'row', *('%20s' % m for m in methods), 'share', 'CPU s/GB staged, in place')
+for n in sorted({x['row_bytes'] for x in r['rows'][1:]}):
+    print('%6d' % n, *('%20.2f' % (rate[n, m]['bytes_s'] / 1e9) for m in methods),
+          '%.2f' % rate[n, 'both']['share'], '%.3f %.4f' % (
+              rate[n, 'staged']['cpu_s_byte'] * 1e9, rate[n, 'zero-copy']['cpu_s_byte'] * 1e9))
+for x in r['beside']:
+    print('%4d blocks: %.1f GB/s, a step takes %.3f of its time alone' % (
+        x['blocks'], x['bytes_s'] / 1e9, x['step_s'] / x['step_alone_s']))"
+}
+
+step_power() { # epochs of a large graph by each gather, beside PyTorch
+	must "$python" tests/bench/train_power.py $build/gnnrun --json "$out/power.json" \
+		${POWER:-}
 }
 
 step_sanitize() { # all at once: each is bound by one core

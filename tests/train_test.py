@@ -155,6 +155,9 @@ class Train(TrainCase):
                 (78, '--io map', (*out, '--io', 'map')),
                 (78, 'rocauc', (*out, '--metric', 'rocauc')),
                 (78, 'take a GPU', (*out, '--backend', 'cpu', '--gather', 'staged')),
+                (78, 'take a GPU', (*out, '--backend', 'cpu', '--gather', 'both')),
+                (78, 'rows on a GPU', (*out, '--backend', 'cpu', '--cache-ratio', '.5')),
+                (78, 'give --cache-ratio', (*out, '--cache-policy', 'degree')),
                 (71, '--host-memory', (*out, '--host-memory', '100K'))):
             with self.subTest(args=args):
                 run_fails(self, code, text, 'train', self.store, *args)

@@ -91,7 +91,7 @@ struct gnn_config {
 	const char *dataset;
 	const char *order, *bootstrap;
 	uint64_t    iterations, batches, runs, bytes; /* batches 0: all */
-	const char *blocks, *depths, *widths; /* lists as given: "64K,1M" */
+	const char *blocks, *depths, *widths, *row_bytes; /* lists as given: "64K,1M" */
 	int         baseline;      /* enum gnn_opt_baseline */
 
 	/* infer, model */
@@ -111,9 +111,9 @@ struct gnn_config {
 	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
 	int         sampler, optimizer, schedule, orchestration, gather, bottom,
 		pipeline;
-	int         reuse, hot_policy, hot_backward;
+	int         reuse, hot_policy, hot_backward, cache_policy;
 	uint64_t    super_batch;
-	double      lr, momentum, dropout, clip, hot_ratio;
+	double      lr, momentum, dropout, clip, hot_ratio, cache_ratio;
 	const char *checkpoint;    /* NULL: OUT.ckpt */
 
 	/* model: a seeded one is made when `seeded` names an architecture. */

@@ -100,11 +100,7 @@ static const struct gnn_choice bootstrap_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice seeded_choices[] = {
-	{"gcn", 0, NULL},
-	{"sage", 0, NULL},
-	{"gin", 0, NULL},
-	{"gat", 0, NULL},
-	{NULL, 0, NULL},
+	{"gcn", 0, NULL}, {"sage", 0, NULL}, {"gin", 0, NULL}, {"gat", 0, NULL}, {NULL, 0, NULL},
 };
 static const struct gnn_choice baseline_choices[] = {
 	{"gather", GNN_OPT_BASELINE_GATHER, "layer by layer, rows gathered for each batch"},
@@ -124,8 +120,7 @@ static const struct gnn_choice sampler_choices[] = {
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice optimizer_choices[] = {
-	{"adam", GNN_OPT_ADAM, NULL},
-	{"adamw", GNN_OPT_ADAMW, NULL},
+	{"adam", GNN_OPT_ADAM, NULL}, {"adamw", GNN_OPT_ADAMW, NULL},
 	{"sgd", GNN_OPT_SGD, "with --momentum"},
 	{NULL, 0, NULL},
 };
@@ -175,9 +170,11 @@ static const struct gnn_choice bottom_choices[] = {
 };
 static const struct gnn_choice gather_choices[] = {
 	{"auto", GNN_OPT_GATHER_AUTO, "the whole table on the GPU where half of its memory holds "
-		"it; else zero-copy from rows of 2 KiB on, else staged"},
+		"it; else the fastest of the others, measured on a batch"},
 	{"staged", GNN_OPT_GATHER_STAGED, "by the CPU into pinned memory, then copied"},
 	{"zero-copy", GNN_OPT_GATHER_ZERO_COPY, "by the GPU from pinned host memory in place"},
+	{"both", GNN_OPT_GATHER_BOTH, "a part zero-copy, the rest staged meanwhile, by measured "
+		"rates"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice switch_choices[] = {
@@ -384,6 +381,10 @@ static const struct gnn_option options[] = {
 		.choices = bottom_choices, .help = "What the first layer aggregates"},
 	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",
 		.choices = gather_choices, .help = "How rows of features reach a GPU"},
+	{ROW("cache-ratio", REAL, RUN, TRAIN), FIELD(cache_ratio), .preset = "0", .max = 1,
+		.wanted = "X", .help = "Share of the vertices whose rows a GPU keeps, at most"},
+	{ROW("cache-policy", CHOICE, RUN, TRAIN), FIELD(cache_policy), .preset = "presample",
+		.choices = hot_choices, .help = "Which vertices have rows in the cache"},
 	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",
 		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
 	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",
@@ -401,15 +402,19 @@ static const struct gnn_option options[] = {
 		.wanted = "N", .help = "Only so many batches of the first layer, spread evenly; "
 			"the time of all is extrapolated"},
 	{ROW("runs", COUNT, RUN, BENCH), FIELD(runs), .preset = "3", .min = 1, .max = 64,
-		.wanted = "N", .help = "Of each measurement of bench io, aggregate and collective"},
+		.wanted = "N",
+		.help = "Of each measurement of bench io, aggregate, collective and gather"},
 	{ROW("bytes", SIZE, RUN, BENCH), FIELD(bytes), .preset = "256M", .min = 4096,
-		.max = 0x1p40, .wanted = "SIZE", .help = "What bench io moves at a time, at most"},
+		.max = 0x1p40, .wanted = "SIZE", .help = "Of bench io; of bench gather's table"},
 	{ROW("blocks", TEXT, RUN, BENCH), FIELD(blocks), .preset = "1M,8M", .wanted = "LIST",
 		.help = "Sizes of the requests of bench io, of the messages of bench collective"},
 	{ROW("depths", TEXT, RUN, BENCH), FIELD(depths), .preset = "1,8", .wanted = "LIST",
 		.help = "Requests in flight of bench io"},
 	{ROW("widths", TEXT, RUN, BENCH), FIELD(widths), .preset = "47,128,256",
 		.wanted = "LIST", .help = "Columns of the messages of bench aggregate"},
+	{ROW("row-bytes", TEXT, RUN, BENCH), FIELD(row_bytes),
+		.preset = "64,128,256,400,512,1K,2K,4K,8K", .wanted = "LIST",
+		.help = "Rows of bench gather, multiples of 4; also with 4 bytes more"},
 	{ROW("chunk-bytes", SIZE, RUN, INFER), FIELD(chunk_bytes), .preset = "8M", .min = 1,
 		.max = 0x1p40, .wanted = "SIZE",
 		.help = "Ceiling of one chunk of rows; one panel of 256 rows at least"},

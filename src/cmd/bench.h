@@ -1,7 +1,7 @@
 /*
  * cmd/bench.h - the measurements of `gnnrun bench`, one file each.
  *
- * Flow     cmd_bench -> [bench] -> infer, io, op
+ * Flow     cmd_bench -> [bench] -> infer, io, op, train
  * Owns     nothing
  * Lends    nothing
  * Thread   the main thread
@@ -28,6 +28,7 @@ int gnn_bench_list(struct gnn_bench_list *out, const char *option, const char *t
 
 int gnn_bench_aggregate(const struct gnn_config *c);
 int gnn_bench_collective(const struct gnn_config *c);
+int gnn_bench_gather(const struct gnn_config *c);
 int gnn_bench_io   (const struct gnn_config *c);
 int gnn_bench_infer(const struct gnn_config *c);
 

@@ -14,6 +14,7 @@ static const struct {
 	{"io", 2, "io STORE.h5", gnn_bench_io},
 	{"aggregate", 1, "aggregate", gnn_bench_aggregate},
 	{"collective", 1, "collective", gnn_bench_collective},
+	{"gather", 1, "gather", gnn_bench_gather},
 	{"infer", 2, "infer STORE.h5", gnn_bench_infer},
 };
 

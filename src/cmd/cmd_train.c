@@ -256,43 +256,76 @@ static int check_options(const struct gnn_config *c)
 	return GNN_OK;
 }
 
+static int check_cache(const struct job *j, const struct gnn_config *c)
+{
+	if (c->cache_ratio == 0) {
+		if (gnn_option_given(c, "cache-policy"))
+			return gnn_err(GNN_ECONFIG, "--cache-policy is of a cache: give "
+				"--cache-ratio");
+		return GNN_OK;
+	}
+	if (j->o.backend->ops->unified)
+		return gnn_err(GNN_ECONFIG, "--cache-ratio keeps rows on a GPU, and the backend is "
+			"%s", j->o.backend->ops->name);
+	if (j->o.precomputed || j->o.layerwise)
+		return gnn_err(GNN_ECONFIG, "--cache-ratio keeps features on the GPU, which with "
+			"--bottom precomputed gets aggregates; --orchestration layer has hot "
+			"vertices of its own");
+	return GNN_OK;
+}
+
+static enum gnn_gather_wish told_gather(const struct gnn_config *c)
+{
+	static const enum gnn_gather_wish wishes[] = {
+		[GNN_OPT_GATHER_AUTO] = GNN_WISH_AUTO,
+		[GNN_OPT_GATHER_STAGED] = GNN_WISH_STAGED,
+		[GNN_OPT_GATHER_ZERO_COPY] = GNN_WISH_ZERO_COPY,
+		[GNN_OPT_GATHER_BOTH] = GNN_WISH_BOTH,
+	};
+
+	return wishes[c->gather];
+}
+
 /* Who samples and who gathers, and what that leaves of --gather. */
 static int choose_gather(struct job *j, const struct gnn_config *c)
 {
-	static const struct {
-		enum gnn_sample_wish sample;
-		enum gnn_gather_wish gather;
-	} of[] = {
-		[GNN_OPT_ORCHESTRATION_AUTO] = {GNN_SAMPLE_AUTO, GNN_WISH_AUTO},
-		[GNN_OPT_STEP_CPU] = {GNN_SAMPLE_HOST, GNN_WISH_STAGED},
-		[GNN_OPT_STEP_GPU_SAMPLE] = {GNN_SAMPLE_DEVICE, GNN_WISH_STAGED},
-		[GNN_OPT_STEP_GPU_GATHER] = {GNN_SAMPLE_HOST, GNN_WISH_DEVICE},
-		[GNN_OPT_STEP_GPU] = {GNN_SAMPLE_DEVICE, GNN_WISH_DEVICE},
-		[GNN_OPT_LAYER] = {GNN_SAMPLE_AUTO, GNN_WISH_STAGED},
+	static const struct gnn_table_wish of[] = {
+		[GNN_OPT_ORCHESTRATION_AUTO] = {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false},
+		[GNN_OPT_STEP_CPU] = {GNN_WISH_STAGED, GNN_SAMPLE_HOST, false},
+		[GNN_OPT_STEP_GPU_SAMPLE] = {GNN_WISH_STAGED, GNN_SAMPLE_DEVICE, false},
+		[GNN_OPT_STEP_GPU_GATHER] = {GNN_WISH_DEVICE, GNN_SAMPLE_HOST, false},
+		[GNN_OPT_STEP_GPU] = {GNN_WISH_DEVICE, GNN_SAMPLE_DEVICE, false},
+		[GNN_OPT_LAYER] = {GNN_WISH_STAGED, GNN_SAMPLE_AUTO, false},
 	};
-	const enum gnn_gather_wish told = c->gather == GNN_OPT_GATHER_STAGED ? GNN_WISH_STAGED :
-		c->gather == GNN_OPT_GATHER_ZERO_COPY ? GNN_WISH_ZERO_COPY : GNN_WISH_AUTO;
+	const enum gnn_gather_wish told = told_gather(c);
+	struct gnn_table_wish *w = &j->o.device;
 	const bool gpu = !j->o.backend->ops->unified;
+	int rc;
 
-	j->o.sample = of[c->orchestration].sample;
-	j->o.gather = c->reuse == GNN_OPT_REUSE_EMBEDDINGS ? GNN_WISH_AUTO :
-		of[c->orchestration].gather;
-	if (!gpu && (told != GNN_WISH_AUTO || j->o.sample == GNN_SAMPLE_DEVICE ||
-		j->o.gather == GNN_WISH_DEVICE))
+	*w = of[c->orchestration];
+	if (c->reuse == GNN_OPT_REUSE_EMBEDDINGS)
+		w->gather = GNN_WISH_AUTO;
+	w->cached = c->cache_ratio > 0;
+	GNN_TRY(check_cache(j, c));
+	if (!gpu && (told != GNN_WISH_AUTO || w->sample == GNN_SAMPLE_DEVICE ||
+		w->gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
 			"and the backend is %s", j->o.backend->ops->name);
-	if (j->o.precomputed && (told == GNN_WISH_ZERO_COPY || j->o.gather == GNN_WISH_DEVICE))
+	if (j->o.precomputed && (told == GNN_WISH_ZERO_COPY || told == GNN_WISH_BOTH ||
+		w->gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--bottom precomputed: the CPU gathers aggregates and "
-			"stages them; --gather zero-copy, step-gpu-gather and step-gpu read "
-			"features");
+			"stages them; --gather zero-copy and both, step-gpu-gather and step-gpu "
+			"read features");
 	if (told == GNN_WISH_AUTO)
 		return GNN_OK;
-	if ((j->o.gather == GNN_WISH_STAGED) != (told == GNN_WISH_STAGED) &&
-		j->o.gather != GNN_WISH_AUTO)
+	if ((w->gather == GNN_WISH_STAGED) != (told == GNN_WISH_STAGED) &&
+		w->gather != GNN_WISH_AUTO)
 		return gnn_err(GNN_ECONFIG, "--gather staged is of --orchestration step-cpu, "
-			"step-gpu-sample and layer, zero-copy of step-gpu-gather and step-gpu");
-	j->o.gather = told;
-	return GNN_OK;
+			"step-gpu-sample and layer, zero-copy and both of step-gpu-gather and "
+			"step-gpu");
+	w->gather = told;
+out:
+	return rc;
 }
 
 static int make_job(struct job *j, const struct gnn_config *c)
@@ -336,6 +369,8 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.super_batch = c->super_batch;
 	j->o.hot_ratio = c->hot_ratio;
 	j->o.hot_policy = (enum gnn_hot_policy)c->hot_policy;
+	j->o.cache_ratio = c->cache_ratio;
+	j->o.cache_policy = (enum gnn_hot_policy)c->cache_policy;
 	j->o.seed = c->seed;
 out:
 	return rc;
@@ -361,6 +396,7 @@ static void print_epoch(struct gnn_json *j, const struct gnn_epoch_report *e,
 	gnn_json_u64(j, "max_sample_age", e->max_sample_age);
 	gnn_json_real(j, "gpu_idle_s", e->idle_s);
 	gnn_json_u64(j, "h2d_bytes", e->h2d_bytes);
+	gnn_json_u64(j, "cache_hits", e->cache_hits);
 	gnn_json_u64(j, "input_vertices", e->input_vertices);
 	gnn_json_u64(j, "gathered_bytes", e->input_vertices * row_bytes);
 	gnn_report_staleness(j, e, stale_steps);
@@ -380,6 +416,8 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "orchestration",
 		job->o.layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
+	gnn_json_real(j, "gather_share", r->gather_share);
+	gnn_json_u64(j, "cache_rows", r->cache_rows);
 	gnn_json_text(j, "bottom", job->o.precomputed ? "precomputed" : "sampled");
 	gnn_json_bool(j, "bottom_made", r->bottom_made);
 	gnn_json_real(j, "bottom_s", r->bottom_s);

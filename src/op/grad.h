@@ -16,14 +16,22 @@
 #include "op/attend.h"
 #include "op/backend.h"
 
-/* Rows of a table by id, widened to floats. */
+#define GNN_NO_PLACE UINT32_MAX
+
+/* Rows of a table by id, widened to floats: to[row] = cache[place[id]], or else table[id]. */
 struct gnn_gather_args {
-	const void     *table;
-	enum gnn_dtype  dtype;
+	const void     *table;  /* NULL: rows that the cache lacks are left as they are */
+	enum gnn_dtype  dtype;  /* of table and cache */
 	uint32_t        width;
-	const uint64_t *id;   /* (rows) */
+	const uint64_t *id;     /* (rows); NULL: row i of the table */
 	uint64_t        rows;
-	float          *to;   /* (rows, width) */
+	float          *to;     /* (rows, width) */
+	const uint64_t *row;    /* (rows) of `to` instead, distinct; NULL: i */
+	const uint32_t *place;  /* by id, or GNN_NO_PLACE; NULL: no cache */
+	const void     *cache;
+	uint64_t       *missed; /* += rows without a place; NULL: not wanted */
+	uint32_t        blocks; /* a GPU's, at most; 0: as many as the rows take */
+	bool            shift;  /* a GPU's lanes start at a 128-byte line, not at the row */
 };
 
 /* y (rows, dim_out) = x (rows, dim_in) w^T, w (dim_out, dim_in); `add`: onto what is there. */

@@ -4,7 +4,7 @@
  * Flow     source, global step -> [batch] -> train
  * Owns     samplers, batches that circulate, with a pipeline the threads that fill them
  * Lends    batches, in the order of steps, each until put
- * Thread   next and put by one caller
+ * Thread   next by one caller, put by one, who may be another
  * Fails    as the sampler; GNN_EOS memory or thread
  *
  * What is in a batch follows from (seed, global step) alone. Step e S + i is batch i of epoch e,

@@ -1,12 +1,14 @@
 /*
- * train/carrier.h - batches in order, each where it is computed on, one ahead of the step at work.
+ * train/carrier.h - batches in order, each where it is computed on, two ahead of the step at work.
  *
  * Flow     batches -> [carrier] -> train
- * Owns     the batches, two places on the device, a thread and a backend of its own
+ * Owns     the batches, three places on the device, two threads, each with a backend of its own
  * Lends    a batch that is there, until put
  * Thread   next and put by one caller
  * Fails    as batches and there
  *
+ * One thread samples, or brings what the CPU sampled; the other brings the rows of the batch
+ * before.
  * Unified backends have nothing to carry: next lends the host's batch. Without a pipeline the
  * caller carries.
  */

@@ -41,8 +41,9 @@ struct gnn_train_opts {
 	uint64_t              eval_every, patience; /* epochs; patience 0: no end */
 	enum gnn_metric       metric;
 	bool                  pipeline;
-	enum gnn_gather_wish  gather;     /* of a device, as is who samples */
-	enum gnn_sample_wish  sample;
+	struct gnn_table_wish device;     /* who gathers and who samples */
+	double                cache_ratio; /* of the vertices, whose rows stay on the device */
+	enum gnn_hot_policy   cache_policy;
 	bool                  precomputed; /* aggregates of the bottom layer */
 	bool                  layerwise;   /* the CPU aggregates the bottom layer of each batch */
 	enum gnn_reuse        reuse;
@@ -59,7 +60,7 @@ struct gnn_epoch_report {
 	double   loss;          /* mean over the epoch's training vertices */
 	double   train, valid, test; /* NaN: not evaluated, or no such split */
 	double   wall_s, sample_s, collect_s, transfer_s, compute_s, eval_s;
-	uint64_t input_vertices, h2d_bytes;
+	uint64_t input_vertices, h2d_bytes, cache_hits;
 	double   cpu_embed_s;   /* layerwise, as are: */
 	uint64_t aggregated, reused; /* vertices of the bottom layer, by the CPU and from before */
 	uint64_t max_sample_age; /* steps since the oldest that was reused was drawn */
@@ -80,6 +81,8 @@ struct gnn_train_report {
 	double      wall_s;
 	bool        stopped_early;
 	enum gnn_gather gather; /* done */
+	double      gather_share; /* of both: in place */
+	uint64_t    cache_rows;
 	bool        samples;    /* the device did */
 	uint64_t    row_bytes;  /* gathered for one vertex */
 	bool        bottom_made; /* precomputed, in this run */

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "infer/share.h"
+#include "train/cache.h"
+#include "train/gauge.h"
 
 #include <stdio.h>
 
@@ -49,6 +51,22 @@ int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opt
 	if (o->precomputed && o->dropout > 0)
 		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
 			"aggregates%s", (*out)->bottom->parts > 1 ? " and on own rows" : "");
+out:
+	return rc;
+}
+
+int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache,
+	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches)
+{
+	int rc;
+
+	GNN_TRY(gnn_table_init(t, o->backend, batches->source, &o->device));
+	if (o->device.cached)
+		GNN_TRY(gnn_cache_open(cache, &(struct gnn_cache_opts){.device = o->backend,
+			.ratio = o->cache_ratio, .policy = o->cache_policy, .batches = batches,
+			.comm = o->comm}));
+	t->cache = *cache;
+	GNN_TRY(gnn_gauge_gather(t, batches, o->threads));
 out:
 	return rc;
 }

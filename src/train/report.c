@@ -49,6 +49,7 @@ void gnn_report_epoch(const struct gnn_epoch_report *e, const struct gnn_report_
 	gnn_json_u64(line, "input_vertices", e->input_vertices);
 	gnn_json_u64(line, "gathered_bytes", e->input_vertices * f->row_bytes);
 	gnn_json_u64(line, "h2d_bytes", e->h2d_bytes);
+	gnn_json_u64(line, "cache_hits", e->cache_hits);
 	gnn_json_real(line, "cpu_embed_s", e->cpu_embed_s);
 	gnn_json_u64(line, "aggregated_vertices", e->aggregated);
 	gnn_json_u64(line, "reused_vertices", e->reused);

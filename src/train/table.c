@@ -6,16 +6,18 @@
 
 #include <string.h>
 
-/* Rows from this length on are read in place as fast as the bus goes; shorter ones are staged. */
-enum { ZERO_COPY_BYTES = 2048 };
-
 enum { FEATURES, FIRST, NEIGHBORS, LOOPS };
 
 const char *gnn_gather_name(enum gnn_gather g)
 {
-	static const char *const names[] = {"staged", "zero-copy", "resident"};
+	static const char *const names[] = {"staged", "zero-copy", "resident", "both"};
 
 	return names[g];
+}
+
+bool gnn_table_is_staged(const struct gnn_table *t)
+{
+	return t->gather == GNN_GATHER_STAGED && t->cache == NULL;
 }
 
 const char *gnn_table_orchestration(enum gnn_gather g, bool samples)
@@ -51,37 +53,47 @@ static int pin(struct gnn_table *t, uint32_t which, const void *from, uint64_t b
 	return rc;
 }
 
-/* The whole table on the device where it takes at most half of what is free; else by width. */
-static enum gnn_gather choose_gather(const struct gnn_table *t, enum gnn_gather_wish wish)
+/* Whether the whole table goes to the device: where it takes at most half of what is free. */
+static bool is_resident(const struct gnn_table *t, const struct gnn_table_wish *wish)
 {
-	const struct gnn_train_source *s = t->source;
-	const uint64_t row_bytes = (uint64_t)s->dim * gnn_dtype_bytes(s->dtype);
-
-	if (wish == GNN_WISH_STAGED || (wish == GNN_WISH_AUTO && s->table == NULL))
-		return GNN_GATHER_STAGED;
-	if (wish != GNN_WISH_ZERO_COPY &&
-		s->store->features->bytes <= t->backend->ops->room_bytes(t->backend) / 2)
-		return GNN_GATHER_RESIDENT;
-	return wish != GNN_WISH_AUTO || row_bytes >= ZERO_COPY_BYTES ? GNN_GATHER_ZERO_COPY
-		: GNN_GATHER_STAGED;
+	return (wish->gather == GNN_WISH_AUTO || wish->gather == GNN_WISH_DEVICE) &&
+		!wish->cached && t->source->store->features->bytes <=
+		t->backend->ops->room_bytes(t->backend) / 2;
 }
 
-static int place_rows(struct gnn_table *t)
+/* Rows that stay in host memory; where the device cannot read them, the CPU gathers. */
+static int place_in_host(struct gnn_table *t, const struct gnn_table_wish *wish)
 {
 	const struct gnn_train_source *s = t->source;
-	const uint64_t bytes = s->store->features->bytes;
+	int rc;
+
+	t->gather = wish->gather == GNN_WISH_BOTH ? GNN_GATHER_BOTH : GNN_GATHER_ZERO_COPY;
+	rc = pin(t, FEATURES, s->table, s->store->features->bytes, "zero-copy");
+	if (rc < 0 && wish->gather == GNN_WISH_AUTO) {
+		gnn_log(GNN_LOG_WARN, "train", "%s: rows are staged", gnn_err_text());
+		t->gather = GNN_GATHER_STAGED;
+		return GNN_OK;
+	}
+	t->rows = s->table;
+	t->open = wish->gather != GNN_WISH_ZERO_COPY;
+	t->staged_too = wish->gather == GNN_WISH_AUTO;
+	return rc;
+}
+
+static int place_rows(struct gnn_table *t, const struct gnn_table_wish *wish)
+{
+	const struct gnn_train_source *s = t->source;
 	int rc = GNN_OK;
 
-	if (t->gather == GNN_GATHER_STAGED)
+	if (wish->gather == GNN_WISH_STAGED || (wish->gather == GNN_WISH_AUTO && s->table == NULL))
 		return GNN_OK;
 	if (s->table == NULL)
 		GNN_FAIL(GNN_ECONFIG, "a GPU gathers from features in host memory, and these do "
 			"not fit there: give more --host-memory, or --gather staged");
-	t->rows = s->table;
-	if (t->gather == GNN_GATHER_RESIDENT)
-		GNN_TRY(copy(t, FEATURES, s->table, bytes, &t->rows));
-	else
-		GNN_TRY(pin(t, FEATURES, s->table, bytes, "--gather zero-copy"));
+	if (!is_resident(t, wish))
+		return place_in_host(t, wish);
+	t->gather = GNN_GATHER_RESIDENT;
+	GNN_TRY(copy(t, FEATURES, s->table, s->store->features->bytes, &t->rows));
 out:
 	return rc;
 }
@@ -119,7 +131,7 @@ out:
 }
 
 int gnn_table_init(struct gnn_table *t, struct gnn_backend *b, const struct gnn_train_source *s,
-	enum gnn_gather_wish gather, enum gnn_sample_wish sample)
+	const struct gnn_table_wish *wish)
 {
 	int rc;
 
@@ -127,10 +139,8 @@ int gnn_table_init(struct gnn_table *t, struct gnn_backend *b, const struct gnn_
 	t->source = s;
 	if (b->ops->unified)
 		return GNN_OK;
-	GNN_TRY(place_lists(t, sample));
-	t->gather = choose_gather(t, gather);
-	GNN_TRY(place_rows(t));
-	gnn_log(GNN_LOG_INFO, "train", "rows of features: %s", gnn_gather_name(t->gather));
+	GNN_TRY(place_lists(t, wish->sample));
+	GNN_TRY(place_rows(t, wish));
 out:
 	return rc;
 }

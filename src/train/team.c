@@ -99,6 +99,7 @@ static void add(struct gnn_tally *to, const struct gnn_tally *t)
 	to->aggregated += t->aggregated;
 	to->reused += t->reused;
 	to->h2d_bytes += t->h2d_bytes;
+	to->cache_hits += t->cache_hits;
 	to->age = gnn_max_u64(to->age, t->age);
 	to->stop = gnn_max_u64(to->stop, t->stop);
 }

@@ -20,7 +20,7 @@ struct gnn_team;
 /* What was done in a step. */
 struct gnn_tally {
 	double   loss; /* sums over the ranks: */
-	uint64_t counted, input_vertices, aggregated, reused, h2d_bytes;
+	uint64_t counted, input_vertices, aggregated, reused, h2d_bytes, cache_hits;
 	uint64_t age;  /* the most of any rank: */
 	uint64_t stop; /* 1: a signal came */
 };

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "op/grad.h"
 
 #include <string.h>
 
@@ -15,12 +14,14 @@ struct put {
 	struct gnn_there       *t;
 	struct gnn_there_maker *m;
 	const struct gnn_batch *batch;
+	struct gnn_backend     *b; /* that does it */
+	uint64_t                start;
 };
 
 static int take(struct put *p, uint32_t which, uint64_t bytes, void **out)
 {
 	struct gnn_room *room = &p->t->room[which];
-	int rc = gnn_room_take_on(room, p->m->backend, bytes, 1);
+	int rc = gnn_room_take_on(room, p->b, bytes, 1);
 
 	*out = room->data;
 	return rc;
@@ -29,7 +30,7 @@ static int take(struct put *p, uint32_t which, uint64_t bytes, void **out)
 /* *out: a copy of a host array, or NULL for NULL. */
 static int upload(struct put *p, uint32_t which, const void *from, uint64_t bytes, void **out)
 {
-	struct gnn_backend *b = p->m->backend;
+	struct gnn_backend *b = p->b;
 	int rc = GNN_OK;
 
 	*out = NULL;
@@ -117,7 +118,7 @@ static int upload_shelf(struct put *p, const struct gnn_shelf *shelf,
 	const uint64_t y = shelf->count * gnn_shape_out(shape, 0) * sizeof(float);
 	const uint64_t aggregate = shelf->aggregate == NULL ? 0 :
 		shelf->count * source->parts * source->dim * sizeof(float);
-	struct gnn_backend *b = p->m->backend;
+	struct gnn_backend *b = p->b;
 	int rc;
 
 	to->there = false;
@@ -151,7 +152,7 @@ static int put_shelf(struct put *p)
 	t->mix.kept_count = shelf->count;
 	t->mix.kept = shelf->y;
 	t->mix.aggregate = shelf->aggregate;
-	if (p->m->backend->ops->unified)
+	if (p->b->ops->unified)
 		return GNN_OK;
 	held = &p->m->held[shelf->index % GNN_COUNT_OF(p->m->held)];
 	if (!held->there || held->index != shelf->index)
@@ -165,7 +166,7 @@ out:
 /* The device draws the sample, or what its last hop is of. */
 static int draw(struct put *p)
 {
-	struct gnn_backend *b = p->m->backend;
+	struct gnn_backend *b = p->b;
 	struct gnn_there *t = p->t;
 	struct gnn_sample *drawn = &t->drawn;
 	const bool mixed = p->m->shelves != NULL;
@@ -194,7 +195,7 @@ out:
 static int collect(struct put *p, const gnn_vid *from, uint64_t count, float **x)
 {
 	struct gnn_there *t = p->t;
-	struct gnn_backend *b = p->m->backend;
+	struct gnn_backend *b = p->b;
 	struct gnn_collect *c = p->m->collect;
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	const uint64_t bytes = count * sizeof(gnn_vid);
@@ -221,29 +222,44 @@ out:
 	return rc;
 }
 
+/* Rows that the device gathers, or some of them. */
+static int deliver(struct put *p, const gnn_vid *id, const gnn_vid *host, uint64_t rows, float *x)
+{
+	struct gnn_there *t = p->t;
+	struct gnn_delivery_args a = {.there = id, .host = host, .rows = rows, .to = x};
+	const uint64_t span = gnn_trace_begin();
+	int rc;
+
+	GNN_TRY(gnn_delivery_rows(p->m->delivery, &a));
+	t->copied_bytes += a.bus_bytes;
+	t->cache_hits = a.hits;
+	t->collect_s += a.collect_s;
+	gnn_trace_end(span, "deliver");
+out:
+	return rc;
+}
+
 static int put_rows(struct put *p)
 {
-	const struct gnn_table *table = p->m->table;
-	const struct gnn_train_source *s = table->source;
-	const bool mixed = p->m->shelves != NULL;
+	const struct gnn_train_source *s = p->m->table->source;
+	const bool mixed = p->m->shelves != NULL, drawn = p->m->sampler != NULL;
 	const uint64_t rows = mixed ? p->t->mix.block.src_count : p->t->sample.id_count;
 	const uint64_t bytes = (mixed ? 1 : s->parts) * rows * s->dim * sizeof(float);
 	const gnn_vid *id = mixed ? p->t->mix.id : p->t->sample.id;
-	struct gnn_backend *b = p->m->backend;
+	const gnn_vid *host = mixed ? p->batch->mix.id : p->batch->sample.id;
 	float *from = p->batch->x;
 	void *x = NULL;
 	int rc = GNN_OK;
 
 	if (rows == 0)
 		goto out;
-	if (table->gather == GNN_GATHER_STAGED) {
-		if (p->m->sampler != NULL)
+	if (p->m->delivery != NULL) {
+		GNN_TRY(take(p, X, bytes, &x));
+		GNN_TRY(deliver(p, id, drawn ? NULL : host, rows, x));
+	} else {
+		if (drawn)
 			GNN_TRY(collect(p, id, rows, &from));
 		GNN_TRY(upload(p, X, from, bytes, &x));
-	} else {
-		GNN_TRY(take(p, X, bytes, &x));
-		GNN_TRY(b->ops->grad->gather(b, &(struct gnn_gather_args){.table = table->rows,
-			.dtype = s->dtype, .width = s->dim, .id = id, .rows = rows, .to = x}));
 	}
 out:
 	p->t->x = x;
@@ -278,7 +294,8 @@ static void note(struct put *p)
 	t->collect_s = b->collect_s;
 	t->bottom = b->bottom;
 	t->staleness = (struct gnn_staleness){0};
-	t->copied_bytes = 0;
+	t->copied_bytes = t->cache_hits = 0;
+	t->transfer_s = 0;
 }
 
 static void lend(struct put *p)
@@ -292,7 +309,7 @@ static void lend(struct put *p)
 	p->t->labels = p->batch->labels;
 }
 
-/* Sample, labels and rows on a device of its own memory. */
+/* Sample and labels on a device of its own memory. */
 static int bring(struct put *p)
 {
 	const bool mixed = p->m->shelves != NULL;
@@ -305,32 +322,55 @@ static int bring(struct put *p)
 	if (p->m->sampler != NULL && (!mixed || p->batch->mix.cold > 0))
 		GNN_TRY(draw(p));
 	GNN_TRY(put_labels(p));
-	GNN_TRY(put_rows(p));
+	GNN_TRY(p->b->ops->sync(p->b));
 out:
 	return rc;
 }
 
-int gnn_there_put(struct gnn_there *t, struct gnn_there_maker *m, struct gnn_batch *b)
+/* Time since the start that neither sampling nor collecting took. */
+static void add_transfer(struct put *p, double others_s)
 {
-	struct put p = {.t = t, .m = m, .batch = b};
-	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	p->t->transfer_s += gnn_clock_s_since(p->start) -
+		(p->t->sample_s + p->t->collect_s - others_s);
+}
+
+int gnn_there_begin(struct gnn_there *t, struct gnn_there_maker *m, struct gnn_batch *b)
+{
+	struct put p = {.t = t, .m = m, .batch = b, .b = m->backend, .start = gnn_clock_ns()};
 	const uint64_t cells = b->seed_count * m->table->source->classes;
+	const uint64_t span = gnn_trace_begin();
 	void *dy;
 	int rc;
 
 	note(&p);
+	t->batch = b;
 	GNN_TRY(take(&p, DY, cells * sizeof(float), &dy));
 	t->dy = dy;
 	if (m->backend->ops->unified)
 		lend(&p);
 	else if (b->seed_count > 0) /* of several ranks one may have none */
 		GNN_TRY(bring(&p));
+	add_transfer(&p, b->sample_s + b->collect_s);
+	gnn_trace_end(span, "place");
+out:
+	return rc;
+}
+
+int gnn_there_end(struct gnn_there *t, struct gnn_there_maker *m)
+{
+	struct put p = {.t = t, .m = m, .batch = t->batch, .b = m->bringer,
+		.start = gnn_clock_ns()};
+	const double others_s = t->sample_s + t->collect_s;
+	const uint64_t span = gnn_trace_begin();
+	int rc = GNN_OK;
+
+	if (!p.b->ops->unified)
+		GNN_TRY(put_rows(&p));
 	if (m->shelves != NULL)
 		GNN_TRY(put_shelf(&p));
-	if (!m->backend->ops->unified)
-		GNN_TRY(m->backend->ops->sync(m->backend));
-	t->transfer_s = gnn_clock_s_since(start) - (t->sample_s - b->sample_s) -
-		(t->collect_s - b->collect_s);
+	if (!p.b->ops->unified)
+		GNN_TRY(p.b->ops->sync(p.b));
+	add_transfer(&p, others_s);
 	gnn_trace_end(span, "transfer");
 out:
 	return rc;

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/trace.h"
+#include "train/cache.h"
 #include "train/carrier.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
@@ -35,6 +36,7 @@ struct run {
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
 	struct gnn_table     table;
+	struct gnn_cache    *cache;
 	struct gnn_hot      *hot;
 	struct gnn_shelves  *shelves;
 	struct gnn_onehop_opts onehop;
@@ -114,6 +116,7 @@ static int open_run(struct run *r)
 	const struct gnn_train_opts *o = r->o;
 	struct gnn_net_opts net = {.backend = o->backend, .shape = o->shape,
 		.dropout = o->dropout, .seed = o->seed};
+	struct gnn_batches_opts batches;
 	int rc;
 
 	GNN_TRY(gnn_prepare_source(&r->source, o));
@@ -124,10 +127,10 @@ static int open_run(struct run *r)
 	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
 		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
 		.devices_shared = o->devices_shared, .metric = o->metric,
-		.threads = o->threads, .folder = o->checkpoint,
-		.scratch = o->scratch}));
-	GNN_TRY(gnn_table_init(&r->table, o->backend, r->source, o->gather, o->sample));
+		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
 	GNN_TRY(open_layerwise(r));
+	batches = batches_of(r);
+	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, o, &batches));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	GNN_TRY(gnn_team_open(&r->team, o->comm, r->net, o->backend));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
@@ -227,7 +230,8 @@ static int tally(struct run *r, const struct gnn_there *t, const struct gnn_loss
 	struct gnn_tally a = {.loss = loss->loss, .counted = loss->counted,
 		.input_vertices = r->o->layerwise ? t->bottom.gathered : t->sample.id_count,
 		.aggregated = t->bottom.computed, .reused = t->bottom.reused,
-		.h2d_bytes = t->copied_bytes, .age = t->bottom.age, .stop = gnn_stop_wanted()};
+		.h2d_bytes = t->copied_bytes, .cache_hits = t->cache_hits,
+		.age = t->bottom.age, .stop = gnn_stop_wanted()};
 	int rc;
 
 	GNN_TRY(gnn_team_tally(r->team, &a));
@@ -238,6 +242,7 @@ static int tally(struct run *r, const struct gnn_there *t, const struct gnn_loss
 	e->aggregated += a.aggregated;
 	e->reused += a.reused;
 	e->h2d_bytes += a.h2d_bytes;
+	e->cache_hits += a.cache_hits;
 	e->max_sample_age = gnn_max_u64(e->max_sample_age, a.age);
 	r->stopping |= a.stop > 0;
 out:
@@ -524,6 +529,7 @@ static void close_run(struct run *r)
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
 	gnn_table_fini(&r->table);
+	gnn_cache_close(r->cache);
 	gnn_hot_free(r->hot);
 	gnn_source_close(r->source);
 	gnn_state_fini(&r->state);
@@ -537,6 +543,8 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 	report->best = r->state.best_epoch;
 	report->stopped_early = r->state.stopped_early;
 	report->gather = r->table.gather;
+	report->gather_share = r->table.gather == GNN_GATHER_BOTH ? r->table.share : 0;
+	report->cache_rows = r->cache != NULL ? r->cache->count : 0;
 	report->samples = r->table.samples;
 	report->row_bytes = gnn_source_row_bytes(r->source);
 	if (r->source->bottom != NULL) {

@@ -61,6 +61,7 @@ struct Source {
 		}
 		features.bytes = table.size() * sizeof(float);
 		store.features = &features;
+		store.vertices = graph.lists.vertices;
 		s.store = &store;
 		s.lists = &graph.lists;
 		s.table = table.data();

@@ -2,13 +2,17 @@
  * Batches on a device that is host memory: whoever samples and gathers, with a pipeline or without,
  * ids, edges, rows and labels are those of the host's batch.
  */
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "base/fault.h"
 #include "op/grad.h"
+#include "train/cache.h"
 #include "train/carrier.h"
-#include "train/hot.h"
+#include "train/gauge.h"
 #include "unit/carrier_fixture.h"
 
 namespace {
@@ -62,21 +66,33 @@ struct How {
 	bool pipeline;
 	uint64_t steps; /* taken before the end */
 	const gnn_onehop_opts *onehop = nullptr;
+	double ratio = 0; /* of a cache */
+	gnn_hot_policy policy = GNN_HOT_PRESAMPLE;
+	double share = NAN; /* of both; else measured */
 };
 
-std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_table *done)
+/* What a carrying did, beside the batches. */
+struct Done {
+	gnn_table table{};
+	uint64_t hits = 0, rows = 0, bus_bytes = 0;
+	const char *fails = nullptr;           /* what next must fail with */
+	std::function<void()> begin = [] {};   /* called before the carrier starts */
+};
+
+std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *done)
 {
 	const uint64_t fanout[] = {4, 6};
 	std::vector<Values> to;
 	gnn_carrier *carrier = nullptr;
 	gnn_carrier_opts o{};
 	gnn_table table{};
+	gnn_cache *cache = nullptr;
 	gnn_there *t;
 	gnn_net *net = make_net(b);
+	const gnn_table_wish wish{how.gather, how.sample, how.ratio > 0};
 
-	EXPECT_EQ(gnn_table_init(&table, b, &source.s, how.gather, how.sample), GNN_OK)
-		<< gnn_err_text();
-	*done = table;
+	done->hits = done->rows = done->bus_bytes = 0;
+	EXPECT_EQ(gnn_table_init(&table, b, &source.s, &wish), GNN_OK) << gnn_err_text();
 	o.batches.source = &source.s;
 	o.batches.net = net;
 	o.batches.backend = b;
@@ -91,23 +107,69 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, gnn_ta
 	o.batches.sampler.fanout = fanout;
 	o.batches.sampler.bare = source.s.bottom != nullptr || how.onehop != nullptr;
 	o.batches.onehop = how.onehop;
+	if (how.ratio > 0) {
+		const gnn_cache_opts c{b, how.ratio, how.policy, &o.batches, nullptr};
+
+		EXPECT_EQ(gnn_cache_open(&cache, &c), GNN_OK) << gnn_err_text();
+		table.cache = cache;
+	}
+	EXPECT_EQ(gnn_gauge_gather(&table, &o.batches, 1), GNN_OK) << gnn_err_text();
+	if (how.share >= 0)
+		table.share = how.share;
+	done->table = table;
 	o.table = &table;
 	o.pipeline = how.pipeline;
 	o.threads = 1;
+	done->begin();
 	EXPECT_EQ(gnn_carrier_start(&carrier, &o), GNN_OK) << gnn_err_text();
 	while (to.size() < how.steps && gnn_carrier_next(carrier, &t) == GNN_OK) {
 		EXPECT_EQ(t->step, to.size());
 		EXPECT_EQ(t->seed[0], t->sample.id[0]);
 		to.emplace_back(*t, source.s.parts);
+		done->hits += t->cache_hits;
+		done->rows += t->sample.id_count;
+		done->bus_bytes += t->copied_bytes;
 		gnn_carrier_put(carrier, t);
 	}
-	if (how.steps > STEPS) {
+	if (done->fails != nullptr) {
+		EXPECT_STREQ(gnn_err_text(), done->fails);
+	} else if (how.steps > STEPS) {
 		EXPECT_EQ(gnn_carrier_next(carrier, &t), GNN_EOF);
 	}
 	gnn_carrier_stop(carrier);
 	gnn_table_fini(&table);
+	gnn_cache_close(cache);
 	gnn_net_destroy(net);
 	return to;
+}
+
+/* Where the device has no room for the table, the fastest that the wish allows is measured. */
+void expect_gather(gnn_gather got, gnn_gather_wish wish, bool fits)
+{
+	if (wish == GNN_WISH_STAGED)
+		EXPECT_EQ(got, GNN_GATHER_STAGED);
+	else if (wish == GNN_WISH_ZERO_COPY)
+		EXPECT_EQ(got, GNN_GATHER_ZERO_COPY);
+	else if (wish == GNN_WISH_BOTH)
+		EXPECT_EQ(got, GNN_GATHER_BOTH);
+	else if (fits)
+		EXPECT_EQ(got, GNN_GATHER_RESIDENT);
+	else
+		EXPECT_NE(got, GNN_GATHER_RESIDENT);
+}
+
+/* A cache has what it holds; what it lacks goes over the bus, and the labels' and lists' bytes. */
+void expect_hits(const Done &d, double ratio)
+{
+	const uint64_t lacking = (d.rows - d.hits) * DIM * sizeof(float);
+
+	if (ratio == 0)
+		EXPECT_EQ(d.hits, 0u);
+	else if (ratio == 1)
+		EXPECT_EQ(d.hits, d.rows);
+	else
+		EXPECT_TRUE(d.hits > 0 && d.hits < d.rows) << d.hits;
+	EXPECT_GE(d.bus_bytes, lacking);
 }
 
 TEST(Carrier, BatchesAreThoseOfTheHost)
@@ -115,7 +177,7 @@ TEST(Carrier, BatchesAreThoseOfTheHost)
 	Device device;
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
-	gnn_table done;
+	Done done;
 	const std::vector<Values> want = carry(cpu, source, {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false,
 		STEPS + 1}, &done);
 
@@ -125,7 +187,7 @@ TEST(Carrier, BatchesAreThoseOfTheHost)
 			ASSERT_EQ(v.x[i * DIM], (float)(v.id[i] * DIM));
 	for (uint64_t bytes : {UINT64_C(1) << 30, UINT64_C(0)})
 		for (gnn_gather_wish gather : {GNN_WISH_AUTO, GNN_WISH_STAGED, GNN_WISH_ZERO_COPY,
-			GNN_WISH_DEVICE})
+			GNN_WISH_BOTH, GNN_WISH_DEVICE})
 			for (gnn_sample_wish sample : {GNN_SAMPLE_AUTO, GNN_SAMPLE_HOST,
 				GNN_SAMPLE_DEVICE})
 				for (bool pipeline : {false, true}) {
@@ -133,15 +195,100 @@ TEST(Carrier, BatchesAreThoseOfTheHost)
 					const auto got = carry(device.backend, source, {gather,
 						sample, pipeline, STEPS + 1}, &done);
 					ASSERT_EQ(got, want) << gather << sample << pipeline;
-					ASSERT_EQ(done.samples, sample == GNN_SAMPLE_DEVICE ||
+					ASSERT_EQ(done.hits, 0u);
+					ASSERT_EQ(done.table.samples, sample == GNN_SAMPLE_DEVICE ||
 						(sample == GNN_SAMPLE_AUTO && bytes > 0));
-					ASSERT_EQ(done.gather, gather == GNN_WISH_STAGED ||
-						(gather == GNN_WISH_AUTO && bytes == 0)
-						? GNN_GATHER_STAGED
-						: gather == GNN_WISH_ZERO_COPY || bytes == 0
-						? GNN_GATHER_ZERO_COPY : GNN_GATHER_RESIDENT);
+					expect_gather(done.table.gather, gather, bytes > 0);
 				}
 	gnn_backend_destroy(cpu);
+}
+
+/* Whatever the share that is staged, and whatever the cache holds. */
+TEST(Carrier, CachedAndDividedBatchesAreThoseOfTheHost)
+{
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	Done done;
+	const std::vector<Values> want = carry(cpu, source, {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false,
+		STEPS + 1}, &done);
+
+	room = 1 << 30;
+	for (double ratio : {0.0, 0.002, 0.3, 1.0})
+		for (double share : {0.0, 0.01, 0.4, 1.0})
+			for (gnn_gather_wish gather : {GNN_WISH_STAGED, GNN_WISH_ZERO_COPY,
+				GNN_WISH_BOTH})
+				for (int way = 0; way < 4; way++) {
+					const How how{gather, way & 1 ? GNN_SAMPLE_HOST :
+						GNN_SAMPLE_DEVICE, way >= 2, STEPS + 1, nullptr,
+						ratio, GNN_HOT_PRESAMPLE, share};
+					const auto got = carry(device.backend, source, how, &done);
+
+					ASSERT_EQ(got, want) << gather << way << " " << ratio <<
+						" " << share;
+					expect_hits(done, ratio);
+				}
+	gnn_backend_destroy(cpu);
+}
+
+/* The first epoch's batches say what is needed: they hit more often than hubs do. */
+TEST(Carrier, CacheOfEitherPolicyWithinTheDevice)
+{
+	Device device;
+	Source source;
+	Done presample, degree, done;
+
+	room = 1 << 30;
+	How how{GNN_WISH_ZERO_COPY, GNN_SAMPLE_HOST, false, STEPS + 1, nullptr, 0.2};
+	carry(device.backend, source, how, &presample);
+	how.policy = GNN_HOT_DEGREE;
+	carry(device.backend, source, how, &degree);
+	EXPECT_GT(degree.hits, 0u);
+	EXPECT_GT(presample.hits, degree.hits);
+	EXPECT_LT(presample.bus_bytes, degree.bus_bytes);
+
+	/* Places of all, and 40 rows: no more are cached. */
+	room = 2 * (500 * sizeof(uint32_t) + 40 * DIM * sizeof(float));
+	gnn_batches_opts batches{};
+	const gnn_cache_opts o{device.backend, 0.5, GNN_HOT_DEGREE, &batches, nullptr};
+	gnn_cache *cache = nullptr;
+
+	batches.source = &source.s;
+	batches.threads = 1;
+	ASSERT_EQ(gnn_cache_open(&cache, &o), GNN_OK) << gnn_err_text();
+	EXPECT_EQ(cache->count, 40u);
+	gnn_cache_close(cache);
+	room = 2 * 500 * sizeof(uint32_t);
+	EXPECT_EQ(gnn_cache_open(&cache, &o), GNN_ECONFIG);
+}
+
+/* A path that is slowed down is not chosen, unless nothing else may be. */
+TEST(Carrier, TheFastestGatherIsChosen)
+{
+	Device device;
+	Source source;
+	Done done;
+	const struct {
+		const char *faults;
+		gnn_gather_wish wish;
+		gnn_gather want;
+	} cases[] = {{"staged:slow%1", GNN_WISH_AUTO, GNN_GATHER_ZERO_COPY},
+		{"in-place:slow%1", GNN_WISH_AUTO, GNN_GATHER_STAGED},
+		{"staged:slow%1", GNN_WISH_DEVICE, GNN_GATHER_ZERO_COPY},
+		/* its four runs alone are slow: beside another it is not */
+		{"in-place:slow@1-4,staged:slow@1-4", GNN_WISH_AUTO, GNN_GATHER_BOTH},
+		{"in-place:slow@1-4", GNN_WISH_DEVICE, GNN_GATHER_BOTH},
+		{"in-place:slow%1", GNN_WISH_ZERO_COPY, GNN_GATHER_ZERO_COPY},
+		{"staged:slow%1", GNN_WISH_BOTH, GNN_GATHER_BOTH},
+		{"staged:slow%1", GNN_WISH_STAGED, GNN_GATHER_STAGED}};
+
+	room = 0;
+	for (const auto &c : cases) {
+		ASSERT_EQ(gnn_fault_parse(c.faults), GNN_OK);
+		carry(device.backend, source, {c.wish, GNN_SAMPLE_HOST, false, 0}, &done);
+		EXPECT_EQ(done.table.gather, c.want) << c.faults << " " << c.wish;
+	}
+	gnn_fault_clear();
 }
 
 /* Rows of both tables come, whoever samples; nobody but the CPU gathers. */
@@ -150,7 +297,7 @@ TEST(Carrier, AggregatesInThePlaceOfFeatures)
 	Device device;
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
-	gnn_table done;
+	Done done;
 
 	source.precompute();
 	room = 1 << 30;
@@ -169,7 +316,7 @@ TEST(Carrier, AggregatesInThePlaceOfFeatures)
 				const auto got = carry(device.backend, source, {gather, sample,
 					pipeline, STEPS + 1}, &done);
 				ASSERT_EQ(got, want) << gather << sample << pipeline;
-				ASSERT_EQ(done.gather, GNN_GATHER_STAGED);
+				ASSERT_EQ(done.table.gather, GNN_GATHER_STAGED);
 			}
 	gnn_backend_destroy(cpu);
 }
@@ -180,7 +327,7 @@ TEST(Carrier, AggregatesOfTheBatch)
 	Device device;
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
-	gnn_table done;
+	Done done;
 	gnn_hot *hot = nullptr;
 	gnn_batches_opts batches{};
 	gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches, nullptr};
@@ -210,11 +357,57 @@ TEST(Carrier, AggregatesOfTheBatch)
 	gnn_backend_destroy(cpu);
 }
 
+gnn_grad_ops failing_grad;
+int copies_left, gathers_left;
+
+int failing_copy(gnn_backend *b, void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
+	uint64_t width, uint64_t rows)
+{
+	if (copies_left-- == 0)
+		return gnn_err(GNN_EOS, "no copy");
+	return gnn_backend_cpu.copy(b, to, to_pitch, from, from_pitch, width, rows);
+}
+
+int failing_gather(gnn_backend *b, const gnn_gather_args *a)
+{
+	if (gathers_left-- == 0)
+		return gnn_err(GNN_EOS, "no gather");
+	return gnn_backend_cpu.grad->gather(b, a);
+}
+
+/* Whichever of the two threads fails, next says why. */
+TEST(Carrier, FailsWithTheReasonOfEitherThread)
+{
+	Device device;
+	Source source;
+
+	room = 1 << 30;
+	failing_grad = *gnn_backend_cpu.grad;
+	failing_grad.gather = failing_gather;
+	device_ops.grad = &failing_grad;
+	for (bool gathers : {false, true})
+		for (bool pipeline : {false, true})
+			for (int left : {0, 3}) {
+				Done done;
+				uint64_t got = 0;
+
+				done.fails = gathers ? "no gather" : "no copy";
+				copies_left = gathers ? 1 << 30 : 100;
+				gathers_left = gathers ? left : 1 << 30;
+				device_ops.copy = failing_copy;
+				done.begin = [&] { copies_left = gathers ? 1 << 30 : 10 * left; };
+				got = carry(device.backend, source, {GNN_WISH_ZERO_COPY,
+					GNN_SAMPLE_HOST, pipeline, STEPS + 1}, &done).size();
+				EXPECT_LT(got, STEPS);
+				EXPECT_TRUE(got > 0 || left == 0 || !gathers);
+			}
+}
+
 TEST(Carrier, StopsInTheMiddle)
 {
 	Device device;
 	Source source;
-	gnn_table done;
+	Done done;
 
 	room = 1 << 30;
 	for (uint64_t steps : {UINT64_C(0), UINT64_C(1), UINT64_C(4)})

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "base/mem.h"
 #include "op/grad.h"
 #include "train/net.h"
 #include "unit/train_fixture.h"
@@ -83,25 +84,116 @@ struct CudaGrad : ::testing::Test {
 
 const uint64_t row_counts[] = {1, 31, 33, 172, 4097};
 
+/* Items whose values are numbers, whatever the type. */
+std::vector<uint8_t> random_items(gnn_dtype dtype, uint64_t count)
+{
+	const uint64_t size = gnn_dtype_bytes(dtype);
+	std::vector<uint8_t> to(count * size);
+
+	for (uint64_t i = 0; i < to.size(); i++)
+		to[i] = (uint8_t)gnn_rng_u64(5, dtype, i);
+	for (uint64_t i = size - 1; size > 1 && i < to.size(); i += size)
+		to[i] &= 0xbf; /* an exponent below that of 2 */
+	return to;
+}
+
+/* Rows of a table with a cache of every third, some to other places, by a few blocks or many. */
+struct Gathering {
+	gnn_dtype dtype;
+	uint32_t width, blocks;
+	uint64_t skew; /* items before the first row, which it is aligned by */
+	bool cached, table, rows, shift;
+};
+
 TEST_F(CudaGrad, Gather)
 {
-	for (uint32_t width : {1u, 7u, 64u, 100u}) {
-		const Floats table = random_floats(500 * width, 1);
-		std::vector<uint64_t> id;
+	const uint64_t vertices = 500, count = 333;
+	std::vector<uint64_t> id, row;
+	std::vector<uint32_t> place;
+	uint64_t missing = 0;
 
-		for (uint64_t i = 0; i < 333; i++)
-			id.push_back(i * 7 % 500);
+	for (uint64_t i = 0; i < count; i++) {
+		id.push_back(i * 7 % vertices);
+		row.push_back((i * 5 + 3) % count);
+		missing += id.back() % 3 != 0;
+	}
+	for (uint64_t v = 0; v < vertices; v++)
+		place.push_back(v % 3 == 0 ? (uint32_t)(v / 3) : GNN_NO_PLACE);
+	auto run = [&](const Gathering &g) {
+		const auto table = random_items(g.dtype, vertices * g.width + g.skew);
+		const uint64_t size = gnn_dtype_bytes(g.dtype);
+		std::vector<uint8_t> cache;
+
+		for (uint64_t v = 0; v < vertices; v += 3) {
+			const auto from = table.begin() +
+				(std::ptrdiff_t)((v * g.width + g.skew) * size);
+			cache.insert(cache.end(), from, from + (std::ptrdiff_t)(g.width * size));
+		}
 		twins([&](int i) {
 			gnn_gather_args a{};
-			a.table = there(i, table);
-			a.dtype = GNN_F32;
-			a.width = width;
+			Floats missed(2); /* a count of 8 bytes, 0 */
+			uint64_t told;
+
+			a.table = g.table ? there(i, table) + g.skew * size : nullptr;
+			a.dtype = g.dtype;
+			a.width = g.width;
 			a.id = there(i, id);
-			a.rows = id.size();
-			a.to = there(i, Floats(id.size() * width));
-			EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK);
-			return back(i, a.to, id.size() * width);
+			a.rows = count;
+			a.to = there(i, Floats(count * g.width, 9));
+			a.row = g.rows ? there(i, row) : nullptr;
+			a.place = g.cached ? there(i, place) : nullptr;
+			a.cache = g.cached ? there(i, cache) : nullptr;
+			a.missed = (uint64_t *)there(i, missed);
+			a.blocks = g.blocks;
+			a.shift = g.shift;
+			EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK) << gnn_err_text();
+			missed = back(i, (const float *)a.missed, 2);
+			memcpy(&told, missed.data(), sizeof(told));
+			EXPECT_EQ(told, g.cached ? missing : count);
+			return back(i, a.to, count * g.width);
 		}, 0);
+	};
+	for (gnn_dtype dtype : {GNN_F32, GNN_F16, GNN_BF16, GNN_U8})
+		for (uint32_t width : {1u, 7u, 16u, 100u, 128u, 521u})
+			for (uint64_t skew : {0, 1, 16})
+				for (bool shift : {false, true}) {
+					run({dtype, width, 0, skew, false, true, false, shift});
+					run({dtype, width, 3, skew, true, true, true, shift});
+					run({dtype, width, 0, skew, true, false, false, shift});
+				}
+}
+
+/* The table in host memory, read in place. */
+TEST_F(CudaGrad, GatherInPlace)
+{
+	for (uint32_t width : {3u, 100u, 512u}) {
+		const uint64_t vertices = 1000, bytes = vertices * width * sizeof(float);
+		const Floats table = random_floats(vertices * width, 1);
+		std::vector<uint64_t> id;
+		void *host = nullptr;
+
+		for (uint64_t i = 0; i < 777; i++)
+			id.push_back(i * 13 % vertices);
+		ASSERT_EQ(gnn_mem_pages(&host, bytes, GNN_MEM_STATE), GNN_OK);
+		memcpy(host, table.data(), bytes);
+		ASSERT_EQ(b[1]->ops->pin(b[1], host, bytes), GNN_OK) << gnn_err_text();
+		for (bool shift : {false, true})
+			twins([&](int i) {
+				gnn_gather_args a{};
+
+				a.table = host;
+				a.dtype = GNN_F32;
+				a.width = width;
+				a.id = there(i, id);
+				a.rows = id.size();
+				a.to = there(i, Floats(id.size() * width));
+				a.blocks = 16;
+				a.shift = shift;
+				EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK) << gnn_err_text();
+				return back(i, a.to, id.size() * width);
+			}, 0);
+		b[1]->ops->unpin(b[1], host);
+		gnn_mem_free(host);
 	}
 }
 

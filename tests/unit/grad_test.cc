@@ -76,6 +76,44 @@ struct Grad : ::testing::Test {
 	const gnn_grad_ops *grad() const { return b->ops->grad; }
 };
 
+/* Rows of the table, of the cache, or left as they are. */
+TEST_F(Grad, Gather)
+{
+	const Floats table = random_floats(10 * 3, 1), cache = random_floats(2 * 3, 2);
+	const std::vector<uint64_t> id = {9, 0, 4, 7}, row = {3, 0, 1, 2};
+	std::vector<uint32_t> place(10, GNN_NO_PLACE);
+
+	place[0] = 1;
+	place[7] = 0;
+	for (int way = 0; way < 8; way++) {
+		const bool cached = way & 1, whole = way & 2, moved = way & 4;
+		Floats to(4 * 3, 5);
+		gnn_gather_args a{};
+		uint64_t missed = 10;
+
+		a.table = whole ? table.data() : nullptr;
+		a.dtype = GNN_F32;
+		a.width = 3;
+		a.id = id.data();
+		a.rows = id.size();
+		a.to = to.data();
+		a.row = moved ? row.data() : nullptr;
+		a.place = cached ? place.data() : nullptr;
+		a.cache = cache.data();
+		a.missed = &missed;
+		ASSERT_EQ(grad()->gather(b, &a), GNN_OK);
+		EXPECT_EQ(missed, 10u + (cached ? 2u : 4u));
+		for (uint64_t i = 0; i < id.size(); i++)
+			for (uint64_t j = 0; j < 3; j++) {
+				const uint32_t p = place[id[i]];
+				const float want = cached && p != GNN_NO_PLACE ? cache[p * 3 + j] :
+					whole ? table[id[i] * 3 + j] : 5;
+
+				EXPECT_EQ(to[(moved ? row[i] : i) * 3 + j], want) << way;
+			}
+	}
+}
+
 TEST_F(Grad, Linear)
 {
 	const uint32_t rows = 50, in = 13, out = 9;

@@ -8,15 +8,41 @@
 /* Multiplications of a product that take as long as one elementary operation. */
 enum { PRODUCTS = 8 };
 
+/* Where row i comes from; NULL: from nowhere. */
+static const char *gathered_from(const struct gnn_gather_args *a, uint64_t i, uint64_t row_bytes)
+{
+	const uint64_t id = a->id != NULL ? a->id[i] : i;
+	const uint32_t place = a->place != NULL ? a->place[id] : GNN_NO_PLACE;
+
+	if (place != GNN_NO_PLACE)
+		return (const char *)a->cache + place * row_bytes;
+	return a->table == NULL ? NULL : (const char *)a->table + id * row_bytes;
+}
+
+static uint64_t count_missed(const struct gnn_gather_args *a)
+{
+	uint64_t missed = 0;
+
+	for (uint64_t i = 0; i < a->rows; i++)
+		missed += a->place == NULL ||
+			a->place[a->id != NULL ? a->id[i] : i] == GNN_NO_PLACE;
+	return missed;
+}
+
 int gnn_cpu_gather(struct gnn_backend *b, const struct gnn_gather_args *a)
 {
 	const uint64_t row_bytes = (uint64_t)a->width * gnn_dtype_bytes(a->dtype);
 
 #pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
-	for (uint64_t r = 0; r < a->rows; r++)
-		gnn_cpu_widen(a->to + r * a->width, a->width,
-			(const char *)a->table + a->id[r] * row_bytes, a->dtype, a->width,
-			a->width, 1);
+	for (uint64_t i = 0; i < a->rows; i++) {
+		const char *from = gathered_from(a, i, row_bytes);
+
+		if (from != NULL)
+			gnn_cpu_widen(a->to + (a->row != NULL ? a->row[i] : i) * a->width,
+				a->width, from, a->dtype, a->width, a->width, 1);
+	}
+	if (a->missed != NULL)
+		*a->missed += count_missed(a);
 	return GNN_OK;
 }
 
