@@ -37,7 +37,7 @@ void gnn_explain_print(const struct gnn_infer_report *r, uint32_t ranks)
 		gnn_out("%-6u %-16s %7u %6u %7u %10s %10s %10s %10s %10s\n", l + 1,
 			lr->message_order, lr->message_dim, lr->state_dim, lr->shards,
 			gnn_units_bytes(s[0], (double)(lr->state_bytes + lr->score_bytes +
-				lr->row_bytes)),
+				lr->row_bytes + lr->host_store_bytes)),
 			gnn_units_bytes(s[1], (double)(lr->buffer_bytes +
 				lr->device_buffer_bytes)),
 			gnn_units_bytes(s[2], (double)lr->predicted_read_bytes),
@@ -63,6 +63,7 @@ void gnn_explain_layer(struct gnn_json *j, const struct gnn_layer_report *l)
 {
 	gnn_json_u64(j, "state_dim", l->state_dim);
 	gnn_json_u64(j, "state_bytes", l->state_bytes);
+	gnn_json_u64(j, "host_store_bytes", l->host_store_bytes);
 	gnn_json_u64(j, "score_bytes", l->score_bytes);
 	gnn_json_u64(j, "row_bytes", l->row_bytes);
 	gnn_json_u64(j, "buffer_bytes", l->buffer_bytes);

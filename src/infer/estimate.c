@@ -217,6 +217,7 @@ static void describe_layer(struct gnn_layer_report *r, const struct gnn_plan *p,
 	r->shards = lp->shards;
 	r->state_dim = gnn_model_conv(o->model, l)->state_width;
 	r->state_bytes = lp->state_bytes + lp->carry_bytes;
+	r->host_store_bytes = lp->store_bytes;
 	r->score_bytes = lp->score_bytes;
 	r->row_bytes = lp->input_bytes + lp->message_bytes;
 	r->buffer_bytes = lp->buffer_bytes;

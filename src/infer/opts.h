@@ -86,6 +86,7 @@ struct gnn_layer_report {
 	uint64_t    reloaded_vertices[GNN_RELOADED_BINS]; /* 1, 2, ... times; with metrics only */
 	uint32_t    state_dim;
 	uint64_t    state_bytes, score_bytes, row_bytes; /* planned; rows kept in memory */
+	uint64_t    host_store_bytes; /* of states below those of a device */
 	uint64_t    buffer_bytes, device_buffer_bytes;
 	uint64_t    predicted_read_bytes, predicted_written_bytes;
 	double      predicted_s;

@@ -164,6 +164,8 @@ TEST_P(TieredTest, ADeviceGivesTheBitsOfTheResidentPlan)
 		EXPECT_STREQ(report.layer[0].plan, "tiered");
 		EXPECT_EQ(report.layer[0].evictions, report.layer[0].reloads);
 		EXPECT_EQ(report.layer[0].evictions > 0, how.gpu_store != 0);
+		EXPECT_GE(report.layer[0].host_store_bytes,
+			how.hot_store == GNN_STORE_MIN ? 1 : how.hot_store);
 		EXPECT_TRUE(device::world.fetches.empty());
 		EXPECT_TRUE(device::world.blocks.empty()) << device::world.blocks.size();
 		gnn_backend_destroy(b);
