@@ -167,6 +167,67 @@ class Embeddings(TrainCase):
             if p.returncode != 0:
                 self.assertIn('memory', p.stderr)
 
+    HYBRID = ('--fanout', 4, *EMBED, '--epochs', 12, '--batch-size', 50, '--super-batch', 2)
+
+    def replayed(self, *args):
+        """The model that the log of the last training gives."""
+        log = self.path('m.safetensors.hybrid')
+        return self.train(*self.HYBRID, '--hybrid', 'replay', '--hybrid-log', log, *args)[1]
+
+    def test_a_slow_cpu_leaves_hot_vertices_to_the_device(self):
+        metrics, log = self.path('h.jsonl'), self.path('m.safetensors.hybrid')
+        report, model = self.train(*self.HYBRID, '--hybrid', 'on', '--faults', 'embed:slow%1',
+                                   '--metrics', metrics)
+        left = [e['cpu_hot_vertices'] for e in report['epochs']]
+        self.assertEqual(left, sorted(left, reverse=True))
+        self.assertLessEqual(left[0], 300)
+        self.assertGreater(left[0], 200)
+        self.assertEqual(left[-1], 0)
+        self.assertGreater(report['epochs'][0]['gpu_idle_s'], .2)
+        self.assertLess(report['epochs'][-1]['gpu_idle_s'], .1)
+        self.assertEqual(report['epochs'][-1]['reused_vertices'], 0)
+        with open(metrics) as f:
+            said = [x for x in map(json.loads, f) if x['event'] == 'hybrid']
+        with open(log) as f:
+            lines = [tuple(map(int, x.split())) for x in f.read().split('\n')[1:-1]]
+        self.assertEqual(lines, [(x['from'], x['cpu_vertices']) for x in said])
+        for x in said:
+            self.assertGreater(x['idle_s'], .01 * x['wall_s'])
+            self.assertEqual(x['from'], x['super_batch'] + 4)
+        self.assertEqual(self.replayed(), model)
+        self.assertEqual(self.replayed('--pipeline', 'off', '--threads', 1), model)
+        self.assertNotEqual(self.train(*self.HYBRID)[1], model)
+
+    def test_decisions_are_in_the_checkpoint(self):
+        out = self.path('m.safetensors')
+        args = ('train', self.store, '--out', out, *SMALL, *self.HYBRID, '--hybrid', 'on')
+        shutil.rmtree(out + '.ckpt', ignore_errors=True)
+        p = start(*args, '--faults', 'embed:slow%1,crash:checkpoint@1')
+        self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+        first = read(out + '.hybrid')
+        self.assertGreater(first.count(b'\n'), 1)
+        run(*args, '--resume', '--faults', 'embed:slow%1')
+        model = read(self.path('m.last.safetensors'))
+        self.assertTrue(read(out + '.hybrid').startswith(first))
+        self.assertEqual(self.replayed(), model)
+        run_fails(self, 78, 'hybrid=replay', *args[:-1], 'on', '--resume')
+
+    def test_logs_that_are_none(self):
+        out, log = ('--out', self.path('r.safetensors')), self.path('bad.hybrid')
+        args = ('train', self.store, *out, *SMALL, *self.HYBRID, '--hybrid', 'replay',
+                '--hybrid-log', log)
+        run_fails(self, 66, 'bad.hybrid', *args)
+        for code, text, content in ((65, 'no log', ''), (65, 'no log', 'x 1\n'),
+                                    (78, 'other hot vertices', 'gnnrun-hybrid 1 299\n'),
+                                    (65, 'line 2', 'gnnrun-hybrid 1 300\n5\n'),
+                                    (65, 'line 2', 'gnnrun-hybrid 1 300\n3 200\n'),
+                                    (65, 'line 2', 'gnnrun-hybrid 1 300\n5 300\n'),
+                                    (65, 'line 3', 'gnnrun-hybrid 1 300\n5 200\n5 100\n')):
+            with self.subTest(content=content):
+                with open(log, 'w') as f:
+                    f.write(content)
+                run_fails(self, code, text, *args)
+
     def test_refusals(self):
         out = ('--out', self.path('r.safetensors'))
         for text, args in (
@@ -176,6 +237,9 @@ class Embeddings(TrainCase):
                                           'aggregate')),
                 ('of gcn and sage', (*EMBED, '--arch', 'gin', '--hot-backward', 'aggregate')),
                 ('of gcn and sage', (*EMBED, '--arch', 'gat', '--hot-backward', 'aggregate')),
+                ('--hybrid is of', ('--hybrid', 'on')),
+                ('--hybrid is of', (*LAYER, '--reuse', 'aggregates', '--hybrid', 'on')),
+                ('--hybrid-log is of', (*EMBED, '--hybrid-log', 'x')),
                 ('--layers 2', (*EMBED, '--layers', 1)),
                 ('leaves nothing', (*EMBED, '--bottom', 'precomputed')),
                 ('--reuse embeddings', (*LAYER, '--arch', 'gat'))):

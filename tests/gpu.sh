@@ -142,7 +142,31 @@ print('$arch $o: epoch %.3f s, sample %.3f, collect %.3f, transfer %.3f, compute
 		done
 	done
 	train_embeddings $dir
+	train_hybrid $dir
 	rm -rf $dir
+}
+
+train_hybrid() { # decisions are those of the clock; replayed, the model is the same
+	local dir=$1 first='' sum how
+	for how in on replay "replay --threads 3" "replay --pipeline off"; do
+		rm -rf "$dir"/h.safetensors "$dir"/h.safetensors.ckpt
+		# shellcheck disable=SC2086
+		must $build/gnnrun train "$dir"/g.h5 --fanout 5,10 --epochs 4 --batch-size 256 \
+			--out "$dir"/h.safetensors --backend cuda --orchestration layer \
+			--reuse embeddings --gather zero-copy --hybrid $how \
+			--json >"$out/hybrid.json"
+		sum=$(sha256sum <"$dir"/h.safetensors)
+		[ -n "$first" ] || first=$sum
+		[ "$sum" = "$first" ] || {
+			echo "FAILED: another model with --hybrid $how"
+			failed=1
+		}
+		"$python" -c "
+import json
+e = json.load(open('$out/hybrid.json'))['epochs'][-1]
+print('hybrid $how: epoch %.3f s, idle %.3f, with the CPU %d, cache hits %d' % tuple(
+    e[k] for k in ('wall_s', 'gpu_idle_s', 'cpu_hot_vertices', 'cache_hits')))"
+	done
 }
 
 train_embeddings() { # rows made ahead by the CPU: wherever cold rows are gathered, the same model

@@ -105,10 +105,10 @@ class TrainingPapers(unittest.TestCase):
 
     def test_each_step_of_the_gains_is_what_it_says(self):
         runs = {row['run'].split('-', 1)[1]: row for row in self.rows('fig12')}
-        self.assertEqual([runs[x]['max_staleness'] for x in ('base', 'L', 'HE', 'S')],
-                         [0, 0, 3, 3])
+        self.assertEqual([runs[x]['max_staleness'] for x in ('base', 'L', 'HE')],
+                         [0, 0, 3])
         self.assertEqual(runs['base']['cpu_embed_s'], 0)
-        for name in ('L', 'HE', 'S', 'aggregates'):
+        for name in ('L', 'HE', 'aggregates'):
             self.assertGreater(runs[name]['cpu_embed_s'], 0)
         self.assertLess(runs['precomputed']['gathered_MB'], runs['base']['gathered_MB'])
         for row in self.rows('fig13'):

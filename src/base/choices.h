@@ -1,5 +1,5 @@
 /*
- * base/choices.h - the values of options that are choices.
+ * base/choices.h - options that are choices: names and values.
  *
  * Flow     options -> [choices] -> commands
  * Owns     nothing; constants only
@@ -11,6 +11,12 @@
  */
 #ifndef GNN_BASE_CHOICES_H
 #define GNN_BASE_CHOICES_H
+
+struct gnn_choice {
+	const char *name; /* NULL ends the list */
+	int         value;
+	const char *help; /* NULL: says itself */
+};
 
 enum gnn_opt_io { GNN_OPT_IO_AUTO, GNN_OPT_IO_URING, GNN_OPT_IO_PREAD, GNN_OPT_IO_MAP = 4 };
 enum gnn_opt_auto { GNN_OPT_AUTO, GNN_OPT_ON, GNN_OPT_OFF };
@@ -30,6 +36,7 @@ enum gnn_opt_orchestration { GNN_OPT_ORCHESTRATION_AUTO, GNN_OPT_STEP_CPU,
 	GNN_OPT_STEP_GPU_SAMPLE, GNN_OPT_STEP_GPU_GATHER, GNN_OPT_STEP_GPU, GNN_OPT_LAYER };
 enum gnn_opt_reuse { GNN_OPT_REUSE_OFF, GNN_OPT_REUSE_AGGREGATES, GNN_OPT_REUSE_EMBEDDINGS };
 enum gnn_opt_backward { GNN_OPT_BACKWARD_AUTO, GNN_OPT_BACKWARD_NONE, GNN_OPT_BACKWARD_AGGREGATE };
+enum gnn_opt_hybrid { GNN_OPT_HYBRID_OFF, GNN_OPT_HYBRID_ON, GNN_OPT_HYBRID_REPLAY };
 enum gnn_opt_hot { GNN_OPT_HOT_PRESAMPLE, GNN_OPT_HOT_DEGREE };
 enum gnn_opt_gather { GNN_OPT_GATHER_AUTO, GNN_OPT_GATHER_STAGED, GNN_OPT_GATHER_ZERO_COPY,
 	GNN_OPT_GATHER_BOTH };

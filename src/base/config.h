@@ -111,7 +111,8 @@ struct gnn_config {
 	const char *fanouts, *weight_decay; /* lists as given: "5,10", "5e-4,0" */
 	int         sampler, optimizer, schedule, orchestration, gather, bottom,
 		pipeline;
-	int         reuse, hot_policy, hot_backward, cache_policy;
+	int         reuse, hot_policy, hot_backward, cache_policy, hybrid;
+	const char *hybrid_log;    /* NULL: OUT.hybrid */
 	uint64_t    super_batch;
 	double      lr, momentum, dropout, clip, hot_ratio, cache_ratio;
 	const char *checkpoint;    /* NULL: OUT.ckpt */

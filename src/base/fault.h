@@ -10,7 +10,7 @@
  * SPEC is a comma-separated list of site:action@n[-m], or site:action%k[=seed] for every k-th:
  *   alloc:fail@3   read:eio@17   read:short@2-5   read:eof@4   read:eagain%3   write:enospc@5
  *   open:einval@1   fsync:eio@1   rename:eio@1   ring:eperm@1   read:slow%10   pin:fail%1
- *   crash:NAME@1   reuse:stale@1   staged:slow%1   in-place:slow@1
+ *   crash:NAME@1   reuse:stale@1   staged:slow%1   in-place:slow@1   embed:slow%1
  */
 #ifndef GNN_BASE_FAULT_H
 #define GNN_BASE_FAULT_H
@@ -31,6 +31,7 @@ enum gnn_fault_site {
 	GNN_FAULT_PIN,     /* memory pinned for a device */
 	GNN_FAULT_IN_PLACE, /* rows that a device reads in host memory */
 	GNN_FAULT_STAGED,  /* rows that are gathered for it and copied */
+	GNN_FAULT_EMBED,   /* a slice of embeddings that the CPU makes */
 	GNN_FAULT_SITE_COUNT,
 };
 

@@ -1,6 +1,7 @@
 /* base/options.c - see options.h. The table, and how its rows are found. */
 #include "base/options.h"
 
+#include "base/choices_train.h"
 #include "base/log.h"
 #include "base/nearest.h"
 
@@ -112,69 +113,6 @@ static const struct gnn_choice arch_choices[] = {
 	{"sage", 1, "mean of the neighbours beside the own row"},
 	{"gin", 2, "sum, then an MLP with batch norm"},
 	{"gat", 3, NULL},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice sampler_choices[] = {
-	{"uniform", GNN_OPT_SAMPLER_UNIFORM, "distinct in-edges of each vertex"},
-	{"labor", GNN_OPT_SAMPLER_LABOR, "as many on average, with sources shared in a batch"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice optimizer_choices[] = {
-	{"adam", GNN_OPT_ADAM, NULL}, {"adamw", GNN_OPT_ADAMW, NULL},
-	{"sgd", GNN_OPT_SGD, "with --momentum"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice schedule_choices[] = {
-	{"constant", GNN_OPT_SCHEDULE_CONSTANT, NULL},
-	{"linear", GNN_OPT_SCHEDULE_LINEAR, "down to 0 over all steps"},
-	{"cosine", GNN_OPT_SCHEDULE_COSINE, "down to 0 along half a cosine"},
-	{"step", GNN_OPT_SCHEDULE_STEP, "a tenth after each third of the steps"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice orchestration_choices[] = {
-	{"auto", GNN_OPT_ORCHESTRATION_AUTO, "by --backend, --gather and what fits on a GPU"},
-	{"step-cpu", GNN_OPT_STEP_CPU, "the CPU samples and gathers; --backend trains"},
-	{"step-gpu-sample", GNN_OPT_STEP_GPU_SAMPLE, "the GPU samples, the CPU gathers"},
-	{"step-gpu-gather", GNN_OPT_STEP_GPU_GATHER, "the CPU samples, the GPU gathers"},
-	{"step-gpu", GNN_OPT_STEP_GPU, "the GPU samples and gathers"},
-	{"layer", GNN_OPT_LAYER, "the CPU samples and aggregates the first layer, --backend trains "
-		"on the aggregates; gcn, sage, gin, and gat with --reuse embeddings"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice reuse_choices[] = {
-	{"off", GNN_OPT_REUSE_OFF, "aggregates are made anew for each step"},
-	{"aggregates", GNN_OPT_REUSE_AGGREGATES, "those of hot vertices once a super-batch"},
-	{"embeddings", GNN_OPT_REUSE_EMBEDDINGS, "the first layer's rows of hot vertices, made by "
-		"the CPU a super-batch ahead with the weights of then; --backend makes the others"},
-	{"on", GNN_OPT_REUSE_EMBEDDINGS, "as embeddings"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice backward_choices[] = {
-	{"auto", GNN_OPT_BACKWARD_AUTO, "aggregate for gcn and sage, else none"},
-	{"none", GNN_OPT_BACKWARD_NONE, "hot rows give the first layer's weights none"},
-	{"aggregate", GNN_OPT_BACKWARD_AGGREGATE, "by the aggregates that they were made of, which "
-		"come along; gcn, sage"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice hot_choices[] = {
-	{"presample", GNN_OPT_HOT_PRESAMPLE, "most often in the batches of the first epoch, which "
-		"are drawn before"},
-	{"degree", GNN_OPT_HOT_DEGREE, "with the most out-edges"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice bottom_choices[] = {
-	{"sampled", GNN_OPT_BOTTOM_SAMPLED, "features of in-edges drawn for each step"},
-	{"precomputed", GNN_OPT_BOTTOM_PRECOMPUTED, "all in-edges of every vertex, once, into a "
-		"file beside the store; gcn, sage, gin"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice gather_choices[] = {
-	{"auto", GNN_OPT_GATHER_AUTO, "the whole table on the GPU where half of its memory holds "
-		"it; else the fastest of the others, measured on a batch"},
-	{"staged", GNN_OPT_GATHER_STAGED, "by the CPU into pinned memory, then copied"},
-	{"zero-copy", GNN_OPT_GATHER_ZERO_COPY, "by the GPU from pinned host memory in place"},
-	{"both", GNN_OPT_GATHER_BOTH, "a part zero-copy, the rest staged meanwhile, by measured "
-		"rates"},
 	{NULL, 0, NULL},
 };
 static const struct gnn_choice switch_choices[] = {
@@ -340,7 +278,7 @@ static const struct gnn_option options[] = {
 		.help = "In-edges drawn of each vertex: one number for all layers, or a list whose "
 			"first is the hop next to the seeds; all: every one"},
 	{ROW("sampler", CHOICE, RUN, TRAIN), FIELD(sampler), .preset = "uniform",
-		.choices = sampler_choices, .help = "How in-edges are drawn"},
+		.choices = gnn_choices_sampler, .help = "How in-edges are drawn"},
 	{ROW("batch-dependency", COUNT, RUN, TRAIN), FIELD(dependency), .preset = "1", .min = 1,
 		.max = 0x1p32, .wanted = "N",
 		.help = "Steps that share the numbers labor draws by"},
@@ -349,7 +287,7 @@ static const struct gnn_option options[] = {
 	{ROW("epochs", COUNT, RUN, TRAIN), FIELD(epochs), .preset = "20", .min = 1, .max = 0x1p32,
 		.wanted = "N", .help = "Passes over the training vertices"},
 	{ROW("optimizer", CHOICE, RUN, TRAIN), FIELD(optimizer), .preset = "adam",
-		.choices = optimizer_choices, .help = "As in torch.optim"},
+		.choices = gnn_choices_optimizer, .help = "As in torch.optim"},
 	{ROW("lr", REAL, RUN, TRAIN), FIELD(lr), .preset = "0.01", .max = 1e6, .wanted = "X",
 		.help = "Learning rate"},
 	{ROW("momentum", REAL, RUN, TRAIN), FIELD(momentum), .preset = "0.9", .max = 1,
@@ -357,7 +295,7 @@ static const struct gnn_option options[] = {
 	{ROW("weight-decay", TEXT, RUN, TRAIN), FIELD(weight_decay), .preset = "0",
 		.wanted = "LIST", .help = "One number, or one a layer, first layer first"},
 	{ROW("schedule", CHOICE, RUN, TRAIN), FIELD(schedule), .preset = "constant",
-		.choices = schedule_choices, .help = "Learning rate over time"},
+		.choices = gnn_choices_schedule, .help = "Learning rate over time"},
 	{ROW("clip", REAL, RUN, TRAIN), FIELD(clip), .preset = "off", .zero_word = "off",
 		.max = 1e12, .wanted = "X", .help = "Largest norm of the gradient of all weights"},
 	{ROW("eval-every", COUNT, RUN, TRAIN), FIELD(eval_every), .preset = "1", .min = 1,
@@ -366,25 +304,30 @@ static const struct gnn_option options[] = {
 		.max = 0x1p32, .wanted = "N",
 		.help = "End after so many epochs without a better validation figure"},
 	{ROW("orchestration", CHOICE, RUN, TRAIN), FIELD(orchestration), .preset = "auto",
-		.choices = orchestration_choices, .help = "Who samples, gathers and trains"},
+		.choices = gnn_choices_orchestration, .help = "Who samples, gathers and trains"},
 	{ROW("reuse", CHOICE, RUN, TRAIN), FIELD(reuse), .preset = "off",
-		.choices = reuse_choices, .help = "What of --orchestration layer is kept"},
+		.choices = gnn_choices_reuse, .help = "What of --orchestration layer is kept"},
 	{ROW("super-batch", COUNT, RUN, TRAIN), FIELD(super_batch), .preset = "4", .min = 1,
 		.max = 0x1p32, .wanted = "N", .help = "Steps that share what is reused"},
 	{ROW("hot-ratio", REAL, RUN, TRAIN), FIELD(hot_ratio), .preset = "0.2", .max = 1,
 		.wanted = "X", .help = "Share of the vertices that are hot, at most"},
 	{ROW("hot-policy", CHOICE, RUN, TRAIN), FIELD(hot_policy), .preset = "presample",
-		.choices = hot_choices, .help = "Which vertices are hot"},
+		.choices = gnn_choices_hot, .help = "Which vertices are hot"},
+	{ROW("hybrid", CHOICE, RUN, TRAIN), FIELD(hybrid), .preset = "off",
+		.choices = gnn_choices_hybrid, .help = "Who makes the rows of --reuse embeddings"},
+	{ROW("hybrid-log", TEXT, RUN, TRAIN), FIELD(hybrid_log), .wanted = "F",
+		.help = "Decisions of --hybrid, written or replayed; OUT.hybrid when not given"},
 	{ROW("hot-backward", CHOICE, RUN, TRAIN), FIELD(hot_backward), .preset = "auto",
-		.choices = backward_choices, .help = "The gradient of rows of --reuse embeddings"},
+		.choices = gnn_choices_backward,
+		.help = "The gradient of rows of --reuse embeddings"},
 	{ROW("bottom", CHOICE, RUN, TRAIN), FIELD(bottom), .preset = "sampled",
-		.choices = bottom_choices, .help = "What the first layer aggregates"},
+		.choices = gnn_choices_bottom, .help = "What the first layer aggregates"},
 	{ROW("gather", CHOICE, RUN, TRAIN), FIELD(gather), .preset = "auto",
-		.choices = gather_choices, .help = "How rows of features reach a GPU"},
+		.choices = gnn_choices_gather, .help = "How rows of features reach a GPU"},
 	{ROW("cache-ratio", REAL, RUN, TRAIN), FIELD(cache_ratio), .preset = "0", .max = 1,
 		.wanted = "X", .help = "Share of the vertices whose rows a GPU keeps, at most"},
 	{ROW("cache-policy", CHOICE, RUN, TRAIN), FIELD(cache_policy), .preset = "presample",
-		.choices = hot_choices, .help = "Which vertices have rows in the cache"},
+		.choices = gnn_choices_hot, .help = "Which vertices have rows in the cache"},
 	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",
 		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
 	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",

@@ -13,6 +13,7 @@
 #ifndef GNN_BASE_OPTIONS_H
 #define GNN_BASE_OPTIONS_H
 
+#include "base/choices.h"
 #include "base/config.h"
 
 enum gnn_option_type {
@@ -42,12 +43,6 @@ enum gnn_option_group {
 enum {
 	GNN_OPTION_HIDDEN  = 1, /* for tests: neither in help nor in the docs */
 	GNN_OPTION_NO_FILE = 2, /* on the command line only */
-};
-
-struct gnn_choice {
-	const char *name; /* NULL ends the list */
-	int         value;
-	const char *help; /* NULL: says itself */
 };
 
 struct gnn_option {

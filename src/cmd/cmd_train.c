@@ -23,6 +23,7 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP &&
 	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE &&
 	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
+	(int)GNN_OPT_HYBRID_REPLAY == (int)GNN_HYBRID_REPLAY &&
 	(int)GNN_OPT_REUSE_EMBEDDINGS == (int)GNN_REUSE_EMBEDDINGS,
 	"the choices are the module's");
 
@@ -31,14 +32,15 @@ enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
 /* What the options become: lists read, names made. */
 struct job {
 	struct gnn_train_opts o;
-	char last[PATH_BYTES], checkpoint[PATH_BYTES], settings[SETTINGS_BYTES];
+	char last[PATH_BYTES], checkpoint[PATH_BYTES], hybrid[PATH_BYTES], settings[SETTINGS_BYTES];
 };
 
 /* What a checkpoint must agree with. */
 static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
 	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
 	"schedule", "clip", "eval-every", "metric", "bottom",
-	"reuse", "super-batch", "hot-ratio", "hot-policy", "hot-backward", "seed"};
+	"reuse", "super-batch", "hot-ratio", "hot-policy", "hot-backward", "hybrid",
+	"seed"};
 
 /* "OUT.safetensors" to "OUT.last.safetensors". */
 static int name_files(struct job *j, const struct gnn_config *c)
@@ -53,13 +55,18 @@ static int name_files(struct job *j, const struct gnn_config *c)
 	if (snprintf(j->last, PATH_BYTES, "%.*s.last%s", (int)stem, c->out, ending) >= PATH_BYTES ||
 		snprintf(j->checkpoint, PATH_BYTES, "%s%s",
 			c->checkpoint != NULL ? c->checkpoint : c->out,
-			c->checkpoint != NULL ? "" : ".ckpt") >= PATH_BYTES)
+			c->checkpoint != NULL ? "" : ".ckpt") >= PATH_BYTES ||
+		snprintf(j->hybrid, PATH_BYTES, "%s%s", c->hybrid_log != NULL ? c->hybrid_log :
+			c->out, c->hybrid_log != NULL ? "" : ".hybrid") >= PATH_BYTES)
 		return gnn_err(GNN_EUSAGE, "--out %.60s...: the name is too long", c->out);
 	GNN_TRY(gnn_file_check_output(c->out, inputs, 1));
 	GNN_TRY(gnn_file_check_output(j->last, inputs, 1));
+	if (c->hybrid == GNN_OPT_HYBRID_ON)
+		GNN_TRY(gnn_file_check_output(j->hybrid, inputs, 1));
 	j->o.out_path = c->out;
 	j->o.last_path = j->last;
 	j->o.checkpoint = j->checkpoint;
+	j->o.hybrid_log = j->hybrid;
 out:
 	return rc;
 }
@@ -198,6 +205,11 @@ static int check_reuse(const struct gnn_config *c)
 	if (gnn_option_given(c, "hot-backward") && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return gnn_err(GNN_ECONFIG, "--hot-backward is of --reuse embeddings: aggregates "
 			"have the newest weights' gradient");
+	if (c->hybrid != GNN_OPT_HYBRID_OFF && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
+		return gnn_err(GNN_ECONFIG, "--hybrid is of --orchestration layer --reuse "
+			"embeddings");
+	if (gnn_option_given(c, "hybrid-log") && c->hybrid == GNN_OPT_HYBRID_OFF)
+		return gnn_err(GNN_ECONFIG, "--hybrid-log is of --hybrid on and replay");
 	if (c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return GNN_OK;
 	if (c->layers < 2)
@@ -364,6 +376,7 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.precomputed = c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED;
 	j->o.layerwise = c->orchestration == GNN_OPT_LAYER;
 	j->o.reuse = (enum gnn_reuse)c->reuse;
+	j->o.hybrid = (enum gnn_hybrid_mode)c->hybrid;
 	j->o.hot_backward = c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE ||
 		(c->hot_backward == GNN_OPT_BACKWARD_AUTO && has_aggregate_gradient(c));
 	j->o.super_batch = c->super_batch;

@@ -47,6 +47,8 @@ struct gnn_train_opts {
 	bool                  precomputed; /* aggregates of the bottom layer */
 	bool                  layerwise;   /* the CPU aggregates the bottom layer of each batch */
 	enum gnn_reuse        reuse;
+	enum gnn_hybrid_mode  hybrid;
+	const char           *hybrid_log;  /* written, or replayed */
 	bool                  hot_backward; /* embeddings give a gradient, by their aggregates */
 	uint64_t              super_batch; /* steps */
 	double                hot_ratio;
@@ -65,6 +67,7 @@ struct gnn_epoch_report {
 	uint64_t aggregated, reused; /* vertices of the bottom layer, by the CPU and from before */
 	uint64_t max_sample_age; /* steps since the oldest that was reused was drawn */
 	double   idle_s;         /* the trainer waited for its next batch */
+	uint64_t cpu_hot;        /* hybrid: hot vertices left to the CPU */
 	struct gnn_staleness staleness; /* of embeddings */
 	double   max_weight_change;
 	double   loss_sum;      /* so far */

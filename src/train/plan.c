@@ -67,11 +67,14 @@ void gnn_plans_begin(struct gnn_plans *p)
 void gnn_plans_mark(struct gnn_plans *p, const gnn_vid *id, uint64_t count)
 {
 	struct gnn_plan *next = next_of(p);
+	const uint64_t hottest = p->o.hybrid == NULL ? p->o.hot_count :
+		gnn_hybrid_cpu(p->o.hybrid, next->index);
 
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t place = p->o.place[id[i]];
 
-		if (place == GNN_NOT_HOT || next->row[place] != GNN_NOT_HOT)
+		if (place == GNN_NOT_HOT || place >= hottest ||
+			next->row[place] != GNN_NOT_HOT)
 			continue;
 		next->row[place] = 0;
 		next->count++;

@@ -10,6 +10,7 @@
 #ifndef GNN_TRAIN_PLAN_H
 #define GNN_TRAIN_PLAN_H
 
+#include "train/hybrid.h"
 #include "train/room.h"
 
 struct gnn_plans_opts {
@@ -18,6 +19,7 @@ struct gnn_plans_opts {
 	uint64_t hot_count;
 	uint64_t super_batch;  /* steps */
 	uint64_t first;        /* super-batch that is planned first */
+	struct gnn_hybrid *hybrid; /* says how many of the hottest are; NULL: all */
 };
 
 /* What a super-batch needs. */

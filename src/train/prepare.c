@@ -55,12 +55,20 @@ out:
 	return rc;
 }
 
-int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache,
+int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,
 	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches)
 {
-	int rc;
+	int rc = GNN_OK;
 
 	GNN_TRY(gnn_table_init(t, o->backend, batches->source, &o->device));
+	if (o->hybrid != GNN_HYBRID_OFF && !o->backend->ops->unified &&
+		t->gather != GNN_GATHER_RESIDENT)
+		rc = gnn_cache_open(cache, &(struct gnn_cache_opts){.device = o->backend,
+			.worklist = hot, .batches = batches});
+	if (rc == GNN_ECONFIG) /* then no vertices go there */
+		gnn_log(GNN_LOG_WARN, "train", "--hybrid: %s", gnn_err_text());
+	else
+		GNN_TRY(rc);
 	if (o->device.cached)
 		GNN_TRY(gnn_cache_open(cache, &(struct gnn_cache_opts){.device = o->backend,
 			.ratio = o->cache_ratio, .policy = o->cache_policy, .batches = batches,

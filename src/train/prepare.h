@@ -17,9 +17,9 @@ GNN_BEGIN_DECLS
 int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opts *o);
 /*
  * A zeroed table, what the device keeps of the features, NULL for nothing, and how the other rows
- * get there; `batches` of the training.
+ * get there; `batches` of the training, `hot` of its hybrid.
  */
-int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache,
+int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,
 	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches);
 
 GNN_END_DECLS

@@ -10,6 +10,7 @@
  *   max_staleness      updates between the weights that made the oldest row used, and its use
  *   max_weight_change  largest absolute change of a weight by one update
  *   epsilon            2 n max_weight_change: what a weight of a reused row can be off by
+ *   cpu_hot_vertices   with --hybrid: hot vertices whose rows the CPU makes at the epoch's end
  *   staleness          rows used of embeddings' staleness 0, 1, 2-3, 4-7 ...; up to the last that
  *                      is not 0
  */

@@ -2,12 +2,15 @@
 #include "train/shelf.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/gate.h"
 #include "base/mem.h"
 #include "base/stage.h"
 #include "base/trace.h"
 
-enum { SHELVES = 2 };
+#include <unistd.h>
+
+enum { SHELVES = 2, SLOW_US = 50000 };
 
 struct gnn_shelves {
 	struct gnn_shelves_opts o;
@@ -81,6 +84,8 @@ static int make_slice(struct gnn_shelves *s, const struct gnn_plan *p, uint64_t 
 		return GNN_OK;
 	start = gnn_clock_ns();
 	span = gnn_trace_begin();
+	if (gnn_fault_next(GNN_FAULT_EMBED).action == GNN_FAULT_SLOW)
+		usleep(SLOW_US);
 	GNN_TRY(gnn_embed_rows(s->embed, p->id + first, end - first, version,
 		f->y + first * gnn_embed_width(s->embed),
 		f->aggregate == NULL ? NULL : f->aggregate + first * dim, p->count * dim,

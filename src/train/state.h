@@ -23,6 +23,8 @@ struct gnn_train_state {
 	struct gnn_epoch_report current; /* of the epoch at work */
 	float   *best;       /* (floats) host */
 	struct gnn_history history; /* of the first layer, where embeddings need it */
+	struct gnn_hybrid_share  *share;   /* decisions of the hybrid */
+	uint64_t           share_count;
 };
 
 /* What a checkpoint is of. */

@@ -34,7 +34,7 @@ struct gnn_table {
 	double           share;   /* of both: what the device reads in place */
 	bool             samples; /* the device does */
 	const void      *rows;    /* that the device reads, unless staged */
-	const struct gnn_cache *cache; /* rows on the device, lent; or NULL */
+	struct gnn_cache *cache; /* rows on the device, lent; or NULL */
 	struct gnn_lists lists;   /* as the device reads them, where it samples */
 
 	struct gnn_backend            *backend; /* from here on internal */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "train/cache.h"
 
 #include <string.h>
 
@@ -141,11 +142,13 @@ out:
 static int put_shelf(struct put *p)
 {
 	struct gnn_there *t = p->t;
+	const uint64_t start = gnn_clock_ns();
 	const struct gnn_shelf *shelf;
 	struct gnn_there_shelf *held;
 	int rc;
 
 	GNN_TRY(gnn_shelves_take(p->m->shelves, t->step, &shelf));
+	t->shelf_wait_s = gnn_clock_s_since(start);
 	gnn_shelves_count(p->m->shelves, shelf, t->step, &p->batch->mix, &t->staleness,
 		&t->bottom);
 	t->bottom.gathered += t->mix.block.src_count;
@@ -364,6 +367,8 @@ int gnn_there_end(struct gnn_there *t, struct gnn_there_maker *m)
 	const uint64_t span = gnn_trace_begin();
 	int rc = GNN_OK;
 
+	if (m->table->cache != NULL)
+		GNN_TRY(gnn_cache_settle(m->table->cache));
 	if (!p.b->ops->unified)
 		GNN_TRY(put_rows(&p));
 	if (m->shelves != NULL)

@@ -33,6 +33,7 @@ struct gnn_there {
 	uint64_t           cache_hits;   /* rows */
 	struct gnn_onehop_counts bottom; /* all 0 unless the CPU aggregates */
 	struct gnn_staleness staleness;  /* likewise, of a mix */
+	double             shelf_wait_s; /* for the rows of hot vertices */
 
 	struct gnn_batch  *batch;  /* what it is made of; from here on internal */
 	struct gnn_sample  drawn;  /* on the device */

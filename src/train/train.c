@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/trace.h"
+#include "train/ahead.h"
 #include "train/cache.h"
 #include "train/carrier.h"
 #include "train/evaluate.h"
@@ -38,7 +39,7 @@ struct run {
 	struct gnn_table     table;
 	struct gnn_cache    *cache;
 	struct gnn_hot      *hot;
-	struct gnn_shelves  *shelves;
+	struct gnn_ahead    *ahead;
 	struct gnn_onehop_opts onehop;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
@@ -130,7 +131,7 @@ static int open_run(struct run *r)
 		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
 	GNN_TRY(open_layerwise(r));
 	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, o, &batches));
+	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, o, &batches));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	GNN_TRY(gnn_team_open(&r->team, o->comm, r->net, o->backend));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
@@ -141,27 +142,13 @@ out:
 	return rc;
 }
 
-/* Embeddings a super-batch ahead, from where the training is. */
-static int start_shelves(struct run *r)
+static int start_ahead(struct run *r)
 {
-	const struct gnn_train_opts *o = r->o;
 	const struct gnn_batches_opts batches = batches_of(r);
-	const uint32_t threads = o->pipeline && o->threads > 1 ? o->threads / 2 : o->threads;
 
-	if (o->reuse != GNN_REUSE_EMBEDDINGS)
-		return GNN_OK;
-	if (o->super_batch >= r->steps)
-		gnn_log(GNN_LOG_WARN, "train", "one super-batch is the whole training of %llu "
-			"steps: nothing is reused", (unsigned long long)r->steps);
-	return gnn_shelves_start(&r->shelves, &(struct gnn_shelves_opts){
-		.plans = {.place = r->hot->place, .id = r->hot->id, .hot_count = r->hot->count,
-			.super_batch = o->super_batch}, .batches = batches, .net = r->net,
-		.step = r->state.step, .last_step = r->steps, .ahead = o->pipeline,
-		.embed = {.source = r->source, .device = o->backend,
-			.shape = *gnn_net_shape_of(r->net), .dropout = o->dropout,
-			.sampler = batches.sampler, .threads = threads,
-			.aggregates = o->hot_backward}},
-		&r->state.history);
+	return gnn_ahead_start(&r->ahead, &(struct gnn_ahead_opts){.train = r->o, .hot = r->hot,
+		.batches = &batches, .source = r->source, .net = r->net, .table = &r->table,
+		.state = &r->state, .steps = r->steps});
 }
 
 static int start_batches(struct run *r)
@@ -170,8 +157,8 @@ static int start_batches(struct run *r)
 	const struct gnn_batches_opts batches = batches_of(r);
 
 	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
-		.table = &r->table, .shelves = r->shelves, .pipeline = o->pipeline,
-		.threads = o->threads});
+		.table = &r->table, .shelves = gnn_ahead_shelves(r->ahead),
+		.pipeline = o->pipeline, .threads = o->threads});
 }
 
 static int save(struct run *r)
@@ -186,11 +173,7 @@ static int save(struct run *r)
 	if (!isfinite(squares))
 		GNN_FAIL(GNN_EDATA, "epoch %llu: weights are no longer finite: give a smaller --lr "
 			"or --clip", (unsigned long long)(r->state.step / r->steps_an_epoch + 1));
-	if (r->shelves != NULL) {
-		gnn_mem_free(r->state.history.data);
-		r->state.history.data = NULL;
-		GNN_TRY(gnn_shelves_save(r->shelves, r->state.step, &r->state.history));
-	}
+	GNN_TRY(gnn_ahead_save(r->ahead));
 	GNN_TRY(gnn_team_check(r->team));
 	if (is_first(r))
 		GNN_TRY(gnn_state_save(&r->state, &r->key, r->net, r->optim, r->o->backend));
@@ -312,8 +295,7 @@ static int learn(struct run *r, const struct gnn_there *t)
 	e->collect_s += t->collect_s;
 	e->transfer_s += t->transfer_s;
 	r->state.step = t->step + 1;
-	if (r->shelves != NULL)
-		GNN_TRY(gnn_shelves_publish(r->shelves, r->state.step));
+	GNN_TRY(gnn_ahead_publish(r->ahead, r->state.step));
 out:
 	return rc;
 }
@@ -451,14 +433,13 @@ static void begin_progress(struct run *r, uint64_t step)
 static int next_batch(struct run *r, struct gnn_there **t)
 {
 	const uint64_t start = gnn_clock_ns();
-	int rc = gnn_carrier_next(r->carrier, t), why;
+	int rc = gnn_ahead_reason(r->ahead, gnn_carrier_next(r->carrier, t));
+	const double waited_s = gnn_clock_s_since(start);
 
-	r->state.current.idle_s += gnn_clock_s_since(start);
-	if (rc != GNN_ESTOP || r->shelves == NULL)
-		return rc;
-	gnn_shelves_cancel(r->shelves);
-	why = gnn_shelves_join(r->shelves);
-	return why < 0 ? why : rc;
+	r->state.current.idle_s += waited_s;
+	if (rc == GNN_OK)
+		gnn_ahead_begin(r->ahead, *t, waited_s);
+	return rc;
 }
 
 static int run_steps(struct run *r)
@@ -466,7 +447,7 @@ static int run_steps(struct run *r)
 	struct gnn_there *t = NULL;
 	int rc;
 
-	GNN_TRY(start_shelves(r));
+	GNN_TRY(start_ahead(r));
 	GNN_TRY(start_batches(r));
 	gnn_comm_phase(r->o->comm, "training");
 	r->epoch_start_ns = gnn_clock_ns();
@@ -493,8 +474,8 @@ out:
 	r->progress = NULL;
 	gnn_carrier_stop(r->carrier);
 	r->carrier = NULL;
-	gnn_shelves_destroy(r->shelves);
-	r->shelves = NULL;
+	gnn_ahead_destroy(r->ahead);
+	r->ahead = NULL;
 	return rc;
 }
 

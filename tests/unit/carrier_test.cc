@@ -108,7 +108,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 	o.batches.sampler.bare = source.s.bottom != nullptr || how.onehop != nullptr;
 	o.batches.onehop = how.onehop;
 	if (how.ratio > 0) {
-		const gnn_cache_opts c{b, how.ratio, how.policy, &o.batches, nullptr};
+		const gnn_cache_opts c{b, how.ratio, how.policy, &o.batches, nullptr, nullptr};
 
 		EXPECT_EQ(gnn_cache_open(&cache, &c), GNN_OK) << gnn_err_text();
 		table.cache = cache;
@@ -250,7 +250,7 @@ TEST(Carrier, CacheOfEitherPolicyWithinTheDevice)
 	/* Places of all, and 40 rows: no more are cached. */
 	room = 2 * (500 * sizeof(uint32_t) + 40 * DIM * sizeof(float));
 	gnn_batches_opts batches{};
-	const gnn_cache_opts o{device.backend, 0.5, GNN_HOT_DEGREE, &batches, nullptr};
+	const gnn_cache_opts o{device.backend, 0.5, GNN_HOT_DEGREE, &batches, nullptr, nullptr};
 	gnn_cache *cache = nullptr;
 
 	batches.source = &source.s;

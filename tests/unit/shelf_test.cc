@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "op/edges.h"
+#include "train/cache.h"
 #include "train/carrier.h"
 #include "train/hot.h"
 #include "unit/carrier_fixture.h"
@@ -28,6 +29,7 @@ struct How {
 	gnn_sample_wish sample;
 	gnn_gather_wish gather;
 	bool pipeline;
+	std::vector<gnn_hybrid_share> log = {}; /* what the CPU leaves to the device */
 };
 
 /* A training on a backend: updates are some gradient of |y|^2 / 2, and a swing of their own. */
@@ -64,15 +66,34 @@ struct Training {
 		batches.sampler.bare = true;
 		const gnn_hot_opts ho{GNN_HOT_DEGREE, 0.3, &batches, nullptr};
 		EXPECT_EQ(gnn_hot_choose(&hot, &ho), GNN_OK);
+		if (!how.log.empty())
+			open_hybrid();
 		start(no);
 	}
 	~Training()
 	{
 		gnn_carrier_stop(carrier);
 		gnn_shelves_destroy(shelves);
+		gnn_hybrid_destroy(hybrid);
+		gnn_cache_close(cache);
 		gnn_hot_free(hot);
 		gnn_table_fini(&table);
 		gnn_net_destroy(net);
+	}
+	void open_hybrid()
+	{
+		gnn_cache_opts co{};
+
+		EXPECT_EQ(gnn_hybrid_create(&hybrid, hot->count, how.log.data(), how.log.size(),
+			true), GNN_OK);
+		co.device = backend;
+		co.worklist = hot;
+		co.batches = &batches;
+		if (backend->ops->unified || table.gather == GNN_GATHER_RESIDENT)
+			return;
+		EXPECT_EQ(gnn_cache_open(&cache, &co), GNN_OK) << gnn_err_text();
+		EXPECT_EQ(gnn_cache_room(cache), hot->count);
+		table.cache = cache;
 	}
 	void start(const gnn_net_opts &no)
 	{
@@ -83,6 +104,7 @@ struct Training {
 		so.plans.id = hot->id;
 		so.plans.hot_count = hot->count;
 		so.plans.super_batch = how.n;
+		so.plans.hybrid = hybrid;
 		so.batches = batches;
 		so.net = net;
 		so.last_step = STEPS;
@@ -127,6 +149,10 @@ struct Training {
 		for (uint64_t i = 0; i < floats() && most > 0; i++)
 			gnn_net_weights(net)[i] -= (float)(0.01 * g[i] / most +
 				0.05 * std::sin((double)(i + 7 * next)));
+		hits += t->cache_hits;
+		if (cache != nullptr)
+			gnn_cache_want(cache, hot->count - gnn_hybrid_cpu(hybrid,
+				t->step / how.n + GNN_HYBRID_DELAY));
 		gnn_carrier_put(carrier, t);
 		ASSERT_EQ(gnn_shelves_publish(shelves, next), GNN_OK) << gnn_err_text();
 	}
@@ -140,6 +166,9 @@ struct Training {
 	gnn_shelves *shelves = nullptr;
 	gnn_carrier *carrier = nullptr;
 	gnn_there *t = nullptr;
+	gnn_hybrid *hybrid = nullptr;
+	gnn_cache *cache = nullptr;
+	uint64_t hits = 0;
 	float *y = nullptr;
 	std::vector<float> scores;
 };
@@ -352,11 +381,18 @@ std::vector<float> outcome(gnn_backend *b, Source &source, const How &how)
 
 	for (uint64_t s = 0; s < STEPS; s++) {
 		r.step();
+		if (how.log.size() > 0 && s >= how.log[0].from * how.n) {
+			const gnn_mix &m = *r.t->sample.mix;
+			for (uint64_t i = 0; i < m.hot; i++) /* no other than the CPU's */
+				EXPECT_LT(r.hot->place[r.t->sample.id[m.row[m.cold + i]]],
+					gnn_hybrid_cpu(r.hybrid, s / how.n));
+		}
 		all.insert(all.end(), r.scores.begin(), r.scores.end());
 		r.go_on();
 	}
 	const std::vector<float> w = r.weights();
 	all.insert(all.end(), w.begin(), w.end());
+	EXPECT_EQ(r.hits > 0, r.cache != nullptr);
 	return all;
 }
 
@@ -383,6 +419,61 @@ TEST_P(Whoever, SamplesAndGathersTheBitsAreTheSame)
 		EXPECT_EQ(outcome(device.backend, source, how), want) << i;
 	}
 	gnn_backend_destroy(cpu);
+}
+
+/* Hot vertices go to the device by a log; their features stay there. */
+TEST(Hybrid, ReplayedTheBitsAreTheSame)
+{
+	const uint64_t fanout[] = {4, 6};
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	How how{GNN_ARCH_SAGE, 1, true, 0.3, fanout, GNN_SAMPLE_AUTO, GNN_WISH_AUTO, false,
+		{{4, 100}, {9, 30}}};
+	const std::vector<float> want = outcome(cpu, source, how);
+
+	for (int i = 0; i < 8; i++) {
+		how.pipeline = i % 2 == 1;
+		how.sample = i / 2 % 2 == 1 ? GNN_SAMPLE_DEVICE : GNN_SAMPLE_HOST;
+		how.gather = i / 4 == 1 ? GNN_WISH_STAGED : GNN_WISH_ZERO_COPY;
+		room = 1 << 14; /* bytes: not for the table, but for a cache of all hot */
+		EXPECT_EQ(outcome(device.backend, source, how), want) << i;
+	}
+	how.log = {{4, 0}};
+	EXPECT_NE(outcome(cpu, source, how), want);
+	gnn_backend_destroy(cpu);
+}
+
+TEST(Hybrid, DecidesByWhatWasWaitedForAndByRoom)
+{
+	gnn_hybrid *h = nullptr;
+	uint64_t count;
+	const gnn_hybrid_seen idle{1, 0.5, 1.0, 1000}, busy{1, 0.005, 1.0, 1000};
+
+	ASSERT_EQ(gnn_hybrid_create(&h, 80, nullptr, 0, false), GNN_OK);
+	EXPECT_EQ(gnn_hybrid_cpu(h, 1000), 80u);
+	gnn_hybrid_decide(h, &busy);
+	gnn_hybrid_log(h, &count);
+	EXPECT_EQ(count, 0u);
+	gnn_hybrid_decide(h, &idle);
+	EXPECT_EQ(gnn_hybrid_cpu(h, 4), 80u);
+	EXPECT_EQ(gnn_hybrid_cpu(h, 5), 70u);
+	for (uint64_t k : {2, 5}) { /* the first does not hold yet, or was not seen yet */
+		const gnn_hybrid_seen early{k, 0.5, 1.0, 1000};
+		gnn_hybrid_decide(h, &early);
+		EXPECT_EQ(gnn_hybrid_cpu(h, 1000), 70u);
+	}
+	const gnn_hybrid_seen little{6, 0.5, 1.0, 3}, full{20, 0.5, 1.0, 0};
+	gnn_hybrid_decide(h, &little);
+	EXPECT_EQ(gnn_hybrid_cpu(h, 10), 67u);
+	gnn_hybrid_decide(h, &full);
+	EXPECT_EQ(gnn_hybrid_cpu(h, 1000), 67u);
+	for (uint64_t k = 30; k < 200; k += 10) {
+		const gnn_hybrid_seen more{k, 0.5, 1.0, UINT64_MAX};
+		gnn_hybrid_decide(h, &more);
+	}
+	EXPECT_EQ(gnn_hybrid_cpu(h, 1000), 0u);
+	gnn_hybrid_destroy(h);
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, Whoever, testing::Combine(testing::Values(GNN_ARCH_GCN,

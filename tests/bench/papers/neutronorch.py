@@ -178,7 +178,8 @@ def gains(lab):
     n = ('--super-batch', super_batch(lab))
     off, on = ('--pipeline', 'off'), ('--pipeline', 'on')
     return (('base', ('--orchestration', lab.base, *off)), ('L', (*LAYER, *off)),
-            ('HE', (*EMBED, *n, *off)), ('S', (*EMBED, *n, *on)),
+            ('HE', (*EMBED, *n, *off)), ('HH', (*EMBED, *n, '--hybrid', 'on', *off)),
+            ('S', (*EMBED, *n, '--hybrid', 'on', *on)),
             ('base-pipelined', ('--orchestration', lab.base, *on)),
             ('aggregates', (*LAYER, '--reuse', 'aggregates', *n, *on)),
             ('precomputed', ('--bottom', 'precomputed', *on)))
