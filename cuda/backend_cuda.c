@@ -208,7 +208,7 @@ static int join_work(struct gnn_backend *b)
 	return gnn_cuda_join(&cuda_of(b)->device);
 }
 
-static void watch(struct gnn_backend *b, int (*check)(void *arg), void *arg)
+static void watch(struct gnn_backend *b, int (*check)(void *arg, bool first), void *arg)
 {
 	struct gnn_cuda_device *d = &cuda_of(b)->device;
 

@@ -13,7 +13,7 @@
 enum {
 	BLAS_WORK_BYTES = 32 << 20, /* what cuBLAS recommends for this architecture */
 	RESERVE_SHARE = 32,         /* of the device: for the driver and for others */
-	SPINS = 16,                 /* questions before the first sleep */
+	SPINS = 256,                /* questions before the first sleep: some 200 us */
 	NAP_US = 20,
 };
 
@@ -176,7 +176,7 @@ static int ask_until(struct gnn_cuda_device *d, cudaEvent_t event)
 	int rc = GNN_OK;
 
 	for (uint32_t asked = 0; (error = cudaEventQuery(event)) == cudaErrorNotReady; asked++) {
-		rc = d->check(d->check_arg);
+		rc = d->check(d->check_arg, asked == 0);
 		if (rc < 0) {
 			cudaEventSynchronize(event);
 			goto out;

@@ -42,7 +42,7 @@ struct gnn_cuda_device {
 	cudaStream_t           compute, copy, back;
 	cudaStream_t           side; /* what ranks send each other; made when first wanted */
 	cudaEvent_t            forked, joined;
-	int                  (*check)(void *arg); /* asked while the host waits, or NULL */
+	int                  (*check)(void *arg, bool first); /* while the host waits; or NULL */
 	void                  *check_arg;
 	struct gnn_cuda_blas   blas;
 	cublasHandle_t         blas_handle;

@@ -24,6 +24,7 @@
 #define LIBRARY      "libnccl.so." STRING(NCCL_MAJOR)
 
 enum {
+	SPINS = 256, /* questions before the first sleep: most calls are done by then */
 	NAP_US = 50,
 	EXTRA_S = 60,   /* beyond the time for a silent rank: all live, and NCCL stands still */
 	CONNECT_S = 60, /* until ranks give up to connect, since one of them may have failed to */
@@ -61,7 +62,7 @@ struct gnn_link {
 	struct gnn_comm *comm;
 	struct nccl      nccl;
 	ncclComm_t       ranks; /* NULL once given up */
-	uint64_t         asked_ns; /* since when the host waits for what was issued last; 0: not */
+	uint64_t         asked_ns; /* since when the host waits; 0: it has not asked yet */
 	uint64_t         limit_s;  /* of waiting */
 	char             version[24];
 };
@@ -121,12 +122,13 @@ static bool is_late(struct gnn_link *l)
 	return now - l->asked_ns > l->limit_s * 1000000000;
 }
 
-int gnn_link_check(void *arg)
+int gnn_link_check(void *arg, bool first)
 {
 	struct gnn_link *l = arg;
 	ncclResult_t state = ncclSuccess;
-	struct gnn_err_state first;
 
+	if (first)
+		l->asked_ns = 0;
 	if (gnn_comm_failed(l->comm)) {
 		if (l->ranks != NULL)
 			l->nccl.abort(l->ranks);
@@ -141,8 +143,7 @@ int gnn_link_check(void *arg)
 		return give_up(l, state, "what was issued failed");
 	if (!is_late(l))
 		return GNN_OK;
-	gnn_err_save(&first, give_up(l, ncclInProgress, "no rank failed, and nothing arrives"));
-	return gnn_err_restore(&first);
+	return give_up(l, ncclInProgress, "no rank failed, and nothing arrives");
 }
 
 /* Until a call that goes on in the background is done. */
@@ -150,17 +151,15 @@ static int settle(struct gnn_link *l, ncclResult_t result, const char *what)
 {
 	int rc = GNN_OK;
 
-	l->asked_ns = 0;
-	while (result == ncclInProgress) {
-		GNN_TRY(gnn_link_check(l));
+	for (uint32_t asked = 0; result == ncclInProgress; asked++) {
+		GNN_TRY(gnn_link_check(l, asked == 0));
 		if (l->nccl.state(l->ranks, &result) != ncclSuccess)
 			result = ncclSystemError;
-		if (result == ncclInProgress)
+		if (result == ncclInProgress && asked > SPINS)
 			usleep(NAP_US);
 	}
 	if (result != ncclSuccess)
 		rc = give_up(l, result, what);
-	l->asked_ns = 0;
 out:
 	return rc;
 }
@@ -283,7 +282,7 @@ void gnn_link_close(struct gnn_link *l)
 	if (l == NULL)
 		return;
 	gnn_err_save(&first, GNN_OK);
-	if (l->ranks != NULL && gnn_link_check(l) == GNN_OK &&
+	if (l->ranks != NULL && gnn_link_check(l, true) == GNN_OK &&
 		settle(l, l->nccl.finalize(l->ranks), "the end") == GNN_OK)
 		l->nccl.destroy(l->ranks);
 	else if (l->ranks != NULL)
@@ -312,7 +311,7 @@ int gnn_link_exchange(struct gnn_link *l, const struct gnn_link_message *m, uint
 	ncclResult_t result, end;
 	int rc;
 
-	GNN_TRY(gnn_link_check(l));
+	GNN_TRY(gnn_link_check(l, true));
 	result = l->nccl.begin();
 	for (uint32_t i = 0; i < count &&
 		(result == ncclSuccess || result == ncclInProgress); i++)
@@ -329,7 +328,7 @@ int gnn_link_sum(struct gnn_link *l, float *data, uint64_t count, void *stream)
 {
 	int rc;
 
-	GNN_TRY(gnn_link_check(l));
+	GNN_TRY(gnn_link_check(l, true));
 	GNN_TRY(settle(l, l->nccl.reduce(data, data, count, ncclFloat32, ncclSum, l->ranks,
 		stream), "a sum over the ranks"));
 out:

@@ -41,8 +41,8 @@ int  gnn_link_exchange(struct gnn_link *l, const struct gnn_link_message *m, uin
 	void *stream);
 /* data (count) becomes its sum over the ranks, on every rank the same bits. */
 int  gnn_link_sum(struct gnn_link *l, float *data, uint64_t count, void *stream);
-/* As a backend's watch wants it: arg is a link. */
-int  gnn_link_check(void *arg);
+/* As a backend's watch wants it: arg is a link; a wait that lasts too long is a failure too. */
+int  gnn_link_check(void *arg, bool first);
 
 GNN_END_DECLS
 

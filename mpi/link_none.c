@@ -39,8 +39,9 @@ int gnn_link_sum(struct gnn_link *l, float *data, uint64_t count, void *stream)
 	return gnn_err(GNN_EBUG, "no link to other ranks");
 }
 
-int gnn_link_check(void *arg)
+int gnn_link_check(void *arg, bool first)
 {
+	(void)first;
 	GNN_ASSERT(arg == NULL);
 	return GNN_OK;
 }

@@ -118,11 +118,12 @@ struct gnn_backend_ops {
 	/*
 	 * Optional, for ranks. fork: the stream of the device where others issue work behind all
 	 * that was issued so far; join: what follows is behind that work. watch: waits of the host
-	 * ask `check` meanwhile, and end with its status when it is a failure.
+	 * ask `check` meanwhile, for the first time or again, and end with its status when it is a
+	 * failure.
 	 */
 	int  (*fork)(struct gnn_backend *b, void **stream);
 	int  (*join)(struct gnn_backend *b);
-	void (*watch)(struct gnn_backend *b, int (*check)(void *arg), void *arg);
+	void (*watch)(struct gnn_backend *b, int (*check)(void *arg, bool first), void *arg);
 	void (*identify)(const struct gnn_backend *b, struct gnn_device_id *id);
 	const struct gnn_grad_ops *grad; /* op/grad.h: what training takes; NULL: none here */
 	const struct gnn_sample_ops *sample; /* op/sample.h: likewise */

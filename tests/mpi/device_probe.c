@@ -146,7 +146,7 @@ static int join_work(struct gnn_backend *b)
 	return GNN_OK;
 }
 
-static void watch(struct gnn_backend *b, int (*check)(void *arg), void *arg)
+static void watch(struct gnn_backend *b, int (*check)(void *arg, bool first), void *arg)
 {
 	(void)b;
 	(void)check;
