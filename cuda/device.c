@@ -382,8 +382,8 @@ void gnn_cuda_identify(const struct gnn_cuda_device *d, struct gnn_device_id *id
 int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_device *beside,
 	uint32_t index)
 {
+	int rc, least, most;
 	char bus_id[32];
-	int rc;
 
 	*d = (struct gnn_cuda_device){.own_held.sharers = 1};
 	d->held = beside != NULL ? beside->held : &d->own_held;
@@ -392,8 +392,12 @@ int gnn_cuda_device_init(struct gnn_cuda_device *d, struct gnn_cuda_device *besi
 	here = d->ordinal;
 	if (cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), d->ordinal) == cudaSuccess)
 		gnn_usage_gpu(bus_id);
-	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->compute, cudaStreamNonBlocking));
-	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->copy, cudaStreamNonBlocking));
+	/* What others prepare gives way to who computes. */
+	GNN_TRY_CUDA(cudaDeviceGetStreamPriorityRange(&least, &most));
+	GNN_TRY_CUDA(cudaStreamCreateWithPriority(&d->compute, cudaStreamNonBlocking,
+		beside != NULL ? least : most));
+	GNN_TRY_CUDA(cudaStreamCreateWithPriority(&d->copy, cudaStreamNonBlocking,
+		beside != NULL ? least : most));
 	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->back, cudaStreamNonBlocking));
 	GNN_TRY(make_events(d));
 	GNN_TRY(open_blas(d));

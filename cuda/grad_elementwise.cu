@@ -30,33 +30,34 @@ template <typename T> struct alignas(16) chunk {
 	T v[16 / sizeof(T)];
 };
 
-template <typename T>
-static __device__ __forceinline__ void widen_chunk(float *y, const T *from)
-{
-	const chunk<T> q = *reinterpret_cast<const chunk<T> *>(from);
-
-#pragma unroll
-	for (uint32_t k = 0; k < 16 / sizeof(T); k += 4)
-		gnn_store4(y + k, {{widen(q.v[k]), widen(q.v[k + 1]), widen(q.v[k + 2]),
-			widen(q.v[k + 3])}});
-}
-
-/* A row by one warp; `WIDE`: rows are whole chunks, on both sides. */
+/* A row by one warp, 16 bytes a lane; `WIDE`: rows are whole chunks, on both sides. */
 template <typename T, bool WIDE>
 static __device__ __forceinline__ void gather_row(float *y, const T *from, uint32_t width,
 	bool shift)
 {
-	const uint32_t items = WIDE ? 16 / sizeof(T) : 1, access = items * sizeof(T);
-	const uint32_t past = shift ? (uint32_t)((uintptr_t)from % LINE_BYTES) / access : 0;
+	const int64_t items = 16 / sizeof(T), lane = threadIdx.x % WARP;
+	const int64_t past = (uintptr_t)from % (shift ? LINE_BYTES : 16) / sizeof(T);
 
-	for (int64_t j = ((int64_t)(threadIdx.x % WARP) - past) * items; j < width;
-		j += WARP * items) {
-		if (j < 0)
+	for (int64_t j = lane * items - past; j < width; j += WARP * items) {
+		chunk<T> q;
+
+		if (j <= -items)
 			continue;
-		if (WIDE)
-			widen_chunk(y + j, from + j);
-		else
-			y[j] = widen(from[j]);
+		if (WIDE || (j >= 0 && j + items <= width)) {
+			q = *reinterpret_cast<const chunk<T> *>(from + j);
+		} else { /* chunks that reach over an end of the row */
+#pragma unroll
+			for (int64_t k = 0; k < items; k++)
+				if (j + k >= 0 && j + k < width)
+					q.v[k] = from[j + k];
+		}
+#pragma unroll
+		for (int64_t k = 0; k < items; k += WIDE ? 4 : 1)
+			if (WIDE)
+				gnn_store4(y + j + k, {{widen(q.v[k]), widen(q.v[k + 1]),
+					widen(q.v[k + 2]), widen(q.v[k + 3])}});
+			else if (j + k >= 0 && j + k < width)
+				y[j + k] = widen(q.v[k]);
 	}
 }
 

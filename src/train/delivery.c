@@ -93,7 +93,7 @@ static int gather(const struct way *w, struct gnn_backend *b, uint64_t first, ui
 	struct gnn_gather_args args = {.table = table ? t->rows : NULL, .dtype = dtype,
 		.width = t->source->dim, .id = w->a->there + first, .rows = end - first,
 		.to = w->a->to + first * t->source->dim,
-		.blocks = in_place ? GNN_IN_PLACE_BLOCKS : 0,
+		.blocks = in_place ? t->blocks : 0,
 		.shift = in_place && row_bytes % LINE_BYTES != 0};
 
 	if (first == end)

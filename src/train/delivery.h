@@ -20,7 +20,7 @@
 #include "train/collect.h"
 #include "train/table.h"
 
-/* Of a GPU: they reach the rate of the bus, and leave the device to the step. */
+/* Of a GPU: they reach the rate of the bus for rows that are not asked for twice. */
 enum { GNN_IN_PLACE_BLOCKS = 64 };
 
 struct gnn_delivery {

@@ -7,9 +7,10 @@
  * Thread   one caller
  * Fails    as sampler and delivery
  *
- * The first batch is drawn on the CPU and its rows are brought to the device by zero-copy and
- * staged, and by both with the share that these two rates say: share = staged time / (staged time +
- * zero-copy time). The shortest time of RUNS each counts. Bits do not depend on what wins.
+ * The first batch is drawn on the CPU and its rows are brought to the device by zero-copy, with as
+ * few blocks as are nearly as fast as any, and staged, and by both with the share that these two
+ * rates say: share = staged time / (staged time + zero-copy time). The shortest time of RUNS each
+ * counts. Bits do not depend on what wins.
  */
 #ifndef GNN_TRAIN_GAUGE_H
 #define GNN_TRAIN_GAUGE_H
@@ -19,7 +20,10 @@
 
 GNN_BEGIN_DECLS
 
-/* Where the table is open; says what is done. `batches` of the training, `threads` that stage. */
+/*
+ * Where the table is open, or read in place; says what is done. `batches` of the training,
+ * `threads` that stage.
+ */
 int gnn_gauge_gather(struct gnn_table *t, const struct gnn_batches_opts *batches, uint32_t threads);
 
 GNN_END_DECLS

@@ -32,6 +32,7 @@ struct gnn_table {
 	bool             open;    /* zero-copy until train/gauge.h has measured what is faster: */
 	                          /* both, or, unless the device must gather, staged */
 	double           share;   /* of both: what the device reads in place */
+	uint32_t         blocks;  /* of a kernel that reads in place; 0: no limit */
 	bool             samples; /* the device does */
 	const void      *rows;    /* that the device reads, unless staged */
 	struct gnn_cache *cache; /* rows on the device, lent; or NULL */
