@@ -26,7 +26,6 @@ struct gnn_gradsum {
 	float                    *taken;  /* (size, slice) what others have of this rank's slice */
 	float                    *sum;    /* (slice) */
 	uint64_t                  slice;  /* floats, the largest */
-	bool                      pinned; /* mine, for a device */
 	struct gnn_comm_request **request; /* (2, size) */
 	struct gnn_queue         *todo, *done;
 	struct gnn_stage         *stage;
@@ -188,8 +187,6 @@ int gnn_gradsum_create(struct gnn_gradsum **out, const struct gnn_gradsum_opts *
 	GNN_TRY(cut_buckets(g));
 	g->o.layer_first = NULL;
 	GNN_NEW_ARRAY(g->mine, g->floats, GNN_MEM_MODEL);
-	g->pinned = !o->backend->ops->unified && o->backend->ops->pin(o->backend, g->mine,
-		g->floats * sizeof(float)) == GNN_OK;
 	GNN_NEW_ARRAY(g->taken, g->size * g->slice, GNN_MEM_MODEL);
 	GNN_NEW_ARRAY(g->sum, g->slice, GNN_MEM_MODEL);
 	GNN_NEW_ARRAY(g->request, 2 * (uint64_t)g->size, GNN_MEM_MISC);
@@ -252,8 +249,6 @@ void gnn_gradsum_destroy(struct gnn_gradsum *g)
 	(void)gnn_stage_join(&g->stage);
 	gnn_queue_destroy(g->todo);
 	gnn_queue_destroy(g->done);
-	if (g->pinned)
-		g->o.backend->ops->unpin(g->o.backend, g->mine);
 	gnn_comm_keep(g->o.comm, g->mine);
 	gnn_comm_keep(g->o.comm, g->taken);
 	gnn_comm_keep(g->o.comm, g->sum);
