@@ -97,6 +97,17 @@ static void use_huge_pages(char *raw, uint64_t bytes)
 	madvise(raw + HUGE_PAGE, gnn_align_down(bytes, HUGE_PAGE), MADV_HUGEPAGE);
 }
 
+/* Drivers pin whole pages: those of a block are its own. A sanitizer is told its exact end. */
+static uint64_t room_of(uint64_t bytes, uint64_t align)
+{
+#ifdef __SANITIZE_ADDRESS__
+	(void)align;
+	return bytes;
+#else
+	return align < GNN_PAGE_BYTES ? bytes : gnn_align_up(bytes, GNN_PAGE_BYTES);
+#endif
+}
+
 /* A block of `bytes` at a multiple of `align`, with room for the header in front of it. */
 static int allocate(void **out, uint64_t bytes, uint64_t align, bool zero, enum gnn_mem_kind kind)
 {
@@ -112,7 +123,7 @@ static int allocate(void **out, uint64_t bytes, uint64_t align, bool zero, enum 
 			kind_names[kind], (unsigned long long)bytes);
 	if (gnn_mem_take(bytes, kind) < 0)
 		return GNN_EOS;
-	if (posix_memalign(&raw, align, align + bytes) != 0) {
+	if (posix_memalign(&raw, align, align + room_of(bytes, align)) != 0) {
 		gnn_mem_give(bytes, kind);
 		return gnn_err(GNN_EOS, "host memory: the system refuses %llu bytes for %s",
 			(unsigned long long)bytes, kind_names[kind]);

@@ -50,7 +50,10 @@ const char *gnn_mem_kind_name(enum gnn_mem_kind kind);
 /* Zeroed, 64-byte aligned. *out is NULL on failure. A size of 0 gives a valid block. */
 int gnn_mem_new(void **out, uint64_t count, uint64_t item_bytes, enum gnn_mem_kind kind);
 
-/* Not zeroed, aligned to GNN_PAGE_BYTES, from 2 MiB on to a huge page, which is advised. */
+/*
+ * Not zeroed, aligned to GNN_PAGE_BYTES, from 2 MiB on to a huge page, which is advised. Its pages
+ * hold nothing else: what a device pins must not be a part of what it copies from.
+ */
 int gnn_mem_pages(void **out, uint64_t bytes, enum gnn_mem_kind kind);
 
 /*

@@ -48,6 +48,27 @@ TEST_F(MemTest, PagesAreAlignedToPages)
 	gnn_mem_free(block);
 }
 
+#ifndef __SANITIZE_ADDRESS__ // which is told where a block ends
+TEST_F(MemTest, PagesHoldNothingElse)
+{
+	for (const uint64_t bytes : {UINT64_C(1), UINT64_C(5000), UINT64_C(70001)}) {
+		void *block = nullptr;
+		std::vector<void *> others(500);
+		ASSERT_EQ(gnn_mem_pages(&block, bytes, GNN_MEM_IO), GNN_OK);
+		const uintptr_t first = reinterpret_cast<uintptr_t>(block);
+		const uintptr_t end = (first + bytes + 4095) / 4096 * 4096;
+		for (void *&other : others) {
+			ASSERT_EQ(gnn_mem_new(&other, 24, 1, GNN_MEM_MISC), GNN_OK);
+			const uintptr_t at = reinterpret_cast<uintptr_t>(other);
+			EXPECT_FALSE(at + 24 > first && at < end) << bytes;
+		}
+		for (void *other : others)
+			gnn_mem_free(other);
+		gnn_mem_free(block);
+	}
+}
+#endif
+
 TEST_F(MemTest, LargePagesAreAlignedToHugePages)
 {
 	for (const uint64_t bytes : {UINT64_C(2) << 20, (UINT64_C(5) << 20) + 123}) {
