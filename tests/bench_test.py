@@ -193,13 +193,14 @@ class Bench(unittest.TestCase):
     def test_scaling(self):
         if shutil.which('mpirun') is None:
             self.skipTest('no mpirun')
+        from launcher import ENVIRONMENT
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bench', 'scaling.py')
         out = self.name('scaling')
         for job, options in (('infer', ()), ('train', ('--epochs', '2'))):
             p = subprocess.run([sys.executable, script, PROGRAM, '--job', job, '--ranks', '1,2',
                                 '--runs', '1', '--vertices', '3000', '--feat-dim', '16',
                                 '--backend', 'cpu', '--out', out, '--', *options],
-                               capture_output=True, text=True, timeout=300)
+                               capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
             self.assertEqual(p.returncode, 0, p.stderr)
             with open(f'{out}.json', encoding='utf-8') as f:
                 rows = json.load(f)['rows']
