@@ -264,6 +264,9 @@ int gnn_link_open(struct gnn_link **out, struct gnn_comm *c)
 		GNN_TRY(agree(l, connect_ranks(l, id), &all));
 	}
 	if (!all) {
+		if (l->ranks != NULL) /* an orderly end would wait for ranks that are not there */
+			l->nccl.abort(l->ranks);
+		l->ranks = NULL;
 		rc = GNN_SKIPPED;
 		goto out;
 	}
