@@ -25,6 +25,12 @@ failed=0
 
 say() { echo; echo "== $* ($(date +%T))"; }
 must() { "$@" || { echo "FAILED: $*"; failed=1; }; }
+same() { # file, what it is of: the bits of the first file since the caller emptied `first`
+	local sum
+	sum=$(sha256sum <"$1")
+	[ -n "$first" ] || first=$sum
+	[ -n "$sum" ] && [ "$sum" = "$first" ] || { echo "FAILED: other bits: $2"; failed=1; }
+}
 
 step_build() {
 	cmake -S . -B $build -G Ninja -DGNN_WITH_CUDA=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
@@ -57,12 +63,7 @@ step_order() { # both backends: the same store; and the rate of the iteration be
 				# shellcheck disable=SC2086
 				must $build/gnnrun reorder $dir/g.h5 $dir/o.h5 $o --backend $b \
 					--json >"$out/order.json"
-				sum=$(sha256sum <$dir/o.h5)
-				[ -n "$first" ] || first=$sum
-				[ "$sum" = "$first" ] || {
-					echo "FAILED: $graph, $o: another store with $b"
-					failed=1
-				}
+				same $dir/o.h5 "$graph, $o, $b"
 			done
 		done
 		echo "$graph: equal stores"
@@ -96,12 +97,7 @@ step_bits() {
 			must $build/gnnrun infer $dir/g.h5 --model $dir/m.safetensors \
 				--out $dir/e.h5 --backend cuda $o >"$out/bits.log" 2>&1
 			must $build/gnnrun export $dir/e.h5 $dir/e.npy >"$out/bits.log"
-			sum=$(sha256sum <$dir/e.npy)
-			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || {
-				echo "FAILED: $arch, other bits with '$o'"
-				failed=1
-			}
+			same $dir/e.npy "$arch $o"
 		done
 		echo "$arch: equal bits"
 	done
@@ -128,12 +124,7 @@ step_train() { # whoever samples and gathers: the same model
 			must $build/gnnrun train $dir/g.h5 --arch $arch --fanout 5,10 --epochs 2 \
 				--out $dir/m.safetensors --backend cuda --orchestration $o \
 				--json >"$out/train.json"
-			sum=$(sha256sum <$dir/m.safetensors)
-			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || {
-				echo "FAILED: $arch, another model with '$o'"
-				failed=1
-			}
+			same $dir/m.safetensors "$arch $o"
 			"$python" -c "
 import json
 e = json.load(open('$out/train.json'))['epochs'][-1]
@@ -147,7 +138,7 @@ print('$arch $o: epoch %.3f s, sample %.3f, collect %.3f, transfer %.3f, compute
 }
 
 train_hybrid() { # decisions are those of the clock; replayed, the model is the same
-	local dir=$1 first='' sum how
+	local dir=$1 first='' how
 	for how in on replay "replay --threads 3" "replay --pipeline off"; do
 		rm -rf "$dir"/h.safetensors "$dir"/h.safetensors.ckpt
 		# shellcheck disable=SC2086
@@ -155,12 +146,7 @@ train_hybrid() { # decisions are those of the clock; replayed, the model is the 
 			--out "$dir"/h.safetensors --backend cuda --orchestration layer \
 			--reuse embeddings --gather zero-copy --hybrid $how \
 			--json >"$out/hybrid.json"
-		sum=$(sha256sum <"$dir"/h.safetensors)
-		[ -n "$first" ] || first=$sum
-		[ "$sum" = "$first" ] || {
-			echo "FAILED: another model with --hybrid $how"
-			failed=1
-		}
+		same "$dir"/h.safetensors "--hybrid $how"
 		"$python" -c "
 import json
 e = json.load(open('$out/hybrid.json'))['epochs'][-1]
@@ -170,7 +156,7 @@ print('hybrid $how: epoch %.3f s, idle %.3f, with the CPU %d, cache hits %d' % t
 }
 
 train_embeddings() { # rows made ahead by the CPU: wherever cold rows are gathered, the same model
-	local dir=$1 arch o first sum
+	local dir=$1 arch o first
 	for arch in ${TRAIN_ARCHS:-gcn sage gin gat}; do
 		first=
 		for o in "" "--gather staged" "--gather zero-copy" "--pipeline off"; do
@@ -180,12 +166,7 @@ train_embeddings() { # rows made ahead by the CPU: wherever cold rows are gather
 				--epochs 2 --out "$dir"/m.safetensors --backend cuda \
 				--orchestration layer --reuse embeddings $o \
 				--json >"$out/train.json"
-			sum=$(sha256sum <"$dir"/m.safetensors)
-			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || {
-				echo "FAILED: $arch, another model of embeddings with '$o'"
-				failed=1
-			}
+			same "$dir"/m.safetensors "$arch, embeddings $o"
 			"$python" -c "
 import json
 e = json.load(open('$out/train.json'))['epochs'][-1]
@@ -314,9 +295,7 @@ step_pinned() { # read buffers pinned for copies to the device, against not: int
 				--out "$dir/e.h5" --backend cuda --io uring --faults "$o" \
 				--json >"$out/pinned.json"
 			must $build/gnnrun export "$dir/e.h5" "$dir/e.npy" >"$out/pinned.log"
-			sum=$(sha256sum <"$dir/e.npy")
-			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || { echo "FAILED: other bits with $o"; failed=1; }
+			same "$dir/e.npy" "$o"
 			"$python" -c "
 import json
 r = json.load(open('$out/pinned.json'))
@@ -339,7 +318,7 @@ ranks_run() { # ranks, then words of infer: into e.h5 of $dir
 }
 
 ranks_bits() { # the same bits over chunks, plans and ways; near those of one rank
-	local arch dims=100,64,40 first sum
+	local arch dims=100,64,40 first
 	$build/gnnrun generate rmat $dir/g.h5 --scale 17 --edge-factor 16 --feat-dim 100 \
 		>"$out/generate.log"
 	for arch in gcn gat sage gin; do
@@ -352,12 +331,7 @@ ranks_bits() { # the same bits over chunks, plans and ways; near those of one ra
 			for o in "" "--chunk-bytes 1" "--io map" "--plan partitioned --shards 3"; do
 				[ -z "$f" ] || [ "$o" != "--io map" ] || continue
 				ranks_run 2 "${over[@]}" $f $o
-				sum=$(sha256sum <$dir/e2.npy)
-				[ -n "$first" ] || first=$sum
-				[ "$sum" = "$first" ] || {
-					echo "FAILED: $arch, other bits with '$f $o'"
-					failed=1
-				}
+				same $dir/e2.npy "$arch $f $o"
 			done
 			"$python" -c "
 import numpy, sys
@@ -429,7 +403,7 @@ print('epoch: one GPU %.3f s, two %.3f: %.2f times' % (
 	done
 }
 step_parallel() { # training of two ranks: the same bits whoever samples, near one rank's losses
-	local dir=/dev/shm/gnnrun-parallel gpus arch o first sum
+	local dir=/dev/shm/gnnrun-parallel gpus arch o first
 	local launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none) over=()
 	gpus=$(nvidia-smi -L | wc -l)
 	[ "$gpus" -gt 1 ] || over=(--oversubscribe-gpu)
@@ -444,9 +418,7 @@ step_parallel() { # training of two ranks: the same bits whoever samples, near o
 			# shellcheck disable=SC2086
 			parallel_run 2 $arch "${over[@]}" --fanout 5,10 --epochs 2 \
 				--batch-size 1000 --orchestration $o
-			sum=$(sha256sum <$dir/m.safetensors)
-			[ -n "$first" ] || first=$sum
-			[ "$sum" = "$first" ] || { echo "FAILED: $arch, other bits, $o"; failed=1; }
+			same $dir/m.safetensors "$arch $o"
 		done
 		"$python" -c "
 import json, sys
