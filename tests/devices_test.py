@@ -14,31 +14,19 @@ import unittest
 PROBE, STUB = sys.argv.pop(2), sys.argv.pop(2)
 
 from launcher import ENVIRONMENT, MPIRUN  # noqa: E402  (reads the arguments)
-from program import PROGRAM, numpy_or_skip, run  # noqa: E402
+from program import PROGRAM, ModelsCase, numpy_or_skip, run  # noqa: E402
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
 
-ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
 
-
-class Devices(unittest.TestCase):
+class Devices(ModelsCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         run('generate', 'rmat', cls.path('g.h5'), '--vertices', 3000, '--edges', 60000,
             '--feat-dim', 20)
         run('reorder', cls.path('g.h5'), cls.path('r.h5'), '--order', 'random')
-        for arch, dims in ARCHES.items():
-            run('model', '--seeded', arch, '--dims', dims, '--out', cls.path(f'{arch}.st'))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
 
     def start(self, ranks, *words, stub=''):
         with tempfile.TemporaryDirectory() as messages:
@@ -70,7 +58,7 @@ class Devices(unittest.TestCase):
                            self.path('e.h5'), *words)
 
     def test_bits_of_ranks_on_cores(self):
-        for i, arch in enumerate(ARCHES):
+        for i, arch in enumerate(self.ARCHES):
             ranks, store = (2, 3, 4, 2)[i], ('g.h5', 'r.h5')[i % 2]
             want = self.on_cores(ranks, store, arch)
             for words in ((), ('chunk=1',), ('shards=3', 'chunk=40000'), ('room=80000000',)):

@@ -70,7 +70,36 @@ def read(path):
         return f.read()
 
 
-class TrainCase(unittest.TestCase):
+class FolderCase(unittest.TestCase):
+    """A folder for the files of all tests of a class."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = cls.folder.name
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.dir, name)
+
+
+class ModelsCase(FolderCase):
+    """And models of every architecture, for graphs of 20 features: gcn.st, sage.st, ..."""
+
+    ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for arch, dims in cls.ARCHES.items():
+            run('model', '--seeded', arch, '--dims', dims, '--out', cls.path(f'{arch}.st'))
+
+
+class TrainCase(FolderCase):
     """A folder with a small graph that can be learnt."""
 
     SBM = ('--vertices', 1500, '--edge-factor', 12, '--feat-dim', 24, '--classes', 5,
@@ -78,13 +107,8 @@ class TrainCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.dir = cls.folder.name
+        super().setUpClass()
         cls.store = cls.make('sbm')
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     @classmethod
     def make(cls, name, *args):
@@ -93,6 +117,3 @@ class TrainCase(unittest.TestCase):
         os.makedirs(os.path.dirname(path))
         run('generate', 'sbm', path, *cls.SBM, *args)
         return path
-
-    def path(self, name):
-        return os.path.join(self.dir, name)

@@ -13,37 +13,24 @@ import re
 import shutil
 import signal
 import sys
-import tempfile
 import unittest
 
 from launcher import MPIRUN, disturb, finish, launch, said
-from program import PROGRAM, SANITIZED, numpy_or_skip, run, start
+from program import PROGRAM, SANITIZED, ModelsCase, numpy_or_skip, run, start
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
 
-ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
 
-
-class Ranks(unittest.TestCase):
+class Ranks(ModelsCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         run('generate', 'sbm', cls.path('g.h5'), '--vertices', 5001, '--edges', 40000,
             '--feat-dim', 20, '--classes', 9)
         run('generate', 'rmat', cls.path('hubs.h5'), '--vertices', 3000, '--edges', 60000,
             '--feat-dim', 20)
         run('reorder', cls.path('hubs.h5'), cls.path('r.h5'), '--order', 'random')
-        for arch, dims in ARCHES.items():
-            run('model', '--seeded', arch, '--dims', dims, '--out', cls.path(f'{arch}.st'))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
 
     @classmethod
     def words(cls, arch, store='g.h5', name='e.h5'):
@@ -78,7 +65,7 @@ class Ranks(unittest.TestCase):
 
     def test_results(self):
         for store in ('g.h5', 'hubs.h5', 'r.h5'):
-            for i, arch in enumerate(ARCHES):
+            for i, arch in enumerate(self.ARCHES):
                 one = self.infer(0, arch, '--save-layers', store=store, name='one.h5')
                 for ranks in ((7,), (3,), (4,), (2,))[i]:
                     with self.subTest(arch=arch, ranks=ranks, store=store):
@@ -100,7 +87,7 @@ class Ranks(unittest.TestCase):
         ways = [('--chunk-bytes', '40K'), ('--chunk-bytes', '100K', '--threads', 3),
                 ('--plan', 'partitioned', '--shards', 3, '--chunk-bytes', '60K'),
                 ('--host-memory', '24M'), ('--io', 'pread', '--queue-depth', 4)]
-        for i, arch in enumerate(ARCHES):
+        for i, arch in enumerate(self.ARCHES):
             for ranks in (2, 3) if arch == 'gat' else (3,):
                 self.infer(ranks, arch, store='hubs.h5', name='one.h5')
                 want = self.rows('one.h5').tobytes()

@@ -11,34 +11,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from program import PROGRAM, numpy_or_skip, run, run_fails, start
+from program import PROGRAM, ModelsCase, numpy_or_skip, run, run_fails, start
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
 
-ARCHES = {'gcn': '20,16,9', 'sage': '20,4,9', 'gin': '20,16,9', 'gat': '20,8,9'}
 
-
-class Resume(unittest.TestCase):
+class Resume(ModelsCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         run('generate', 'rmat', cls.path('g.h5'), '--vertices', 3001, '--edges', 20000,
             '--feat-dim', 20)
-        for arch, dims in ARCHES.items():
-            run('model', '--seeded', arch, '--dims', dims, '--out', cls.path(f'{arch}.st'))
-        cls.want = {arch: cls.bits(cls.infer(arch, name='want.h5')) for arch in ARCHES}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
+        cls.want = {arch: cls.bits(cls.infer(arch, name='want.h5')) for arch in cls.ARCHES}
 
     @classmethod
     def command(cls, arch, *options, name='e.h5', store='g.h5'):
@@ -77,7 +64,7 @@ class Resume(unittest.TestCase):
         hit = {}
         for i, point in enumerate(points):
             for n in (1, 3):
-                arch = list(ARCHES)[(i + n) % 4]
+                arch = list(self.ARCHES)[(i + n) % 4]
                 p = start(*self.command(arch, *options, '--faults', f'crash:{point}@{n}'))
                 self.assertIn(p.returncode, (-signal.SIGKILL, 0), p.stderr)
                 hit[point] = hit.get(point, 0) + (p.returncode != 0)
@@ -112,7 +99,7 @@ class Resume(unittest.TestCase):
 
     def test_stopped_by_signals(self):
         stopped = 0
-        for arch in ARCHES:
+        for arch in self.ARCHES:
             for plan in (('--plan', 'resident'), ('--plan', 'partitioned', '--shards', 3)):
                 for number, read in ((signal.SIGUSR1, 12), (signal.SIGTERM, 30)):
                     options = (*plan, '--chunk-bytes', '20K', '--io', 'pread')
@@ -127,7 +114,7 @@ class Resume(unittest.TestCase):
     def test_a_tiered_run_goes_on_within_a_layer(self):
         stopped = 0
         policies = ('belady', 'pending', 'lru', 'fifo', 'random')
-        cuts = itertools.product(ARCHES, ((12, 'min'), (30, '20K'), (70, '80K')))
+        cuts = itertools.product(self.ARCHES, ((12, 'min'), (30, '20K'), (70, '80K')))
         for i, (arch, (read, store)) in enumerate(cuts):
             options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--io', 'pread', '--evict',
                        policies[i % 5], '--hot-store', store)
@@ -166,7 +153,7 @@ class Resume(unittest.TestCase):
                   if p.startswith(('infer.', 'pub.'))]
         hits = 0
         for i, point in enumerate(points):
-            arch, n = list(ARCHES)[i % 4], (1, 2)[i % 2]
+            arch, n = list(self.ARCHES)[i % 4], (1, 2)[i % 2]
             options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
             p = start(*self.command(arch, *options, '--faults', f'crash:{point}@{n}'))
             self.assertIn(p.returncode, (-signal.SIGKILL, 0), p.stderr)
@@ -177,7 +164,7 @@ class Resume(unittest.TestCase):
 
     def test_a_tiered_run_killed_at_random(self):
         draw = random.Random(5)
-        for arch in ARCHES:
+        for arch in self.ARCHES:
             options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--hot-store', '30K')
             for _ in range(3):
                 p = subprocess.Popen([PROGRAM, *map(str, self.command(
