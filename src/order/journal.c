@@ -266,8 +266,7 @@ static int read_ranks(struct gnn_journal *j, uint64_t *rank, struct gnn_order_re
 	GNN_TRY(gnn_file_read(file, rank, bytes, &got));
 	if (steps != r->iterations * sizeof(*r->iteration) || got != bytes ||
 		h.body_sum != body_sum(r, rank, j->facts.vertices))
-		GNN_FAIL(GNN_EDATA, "%s: damaged; without --resume the run begins anew",
-			j->ranks_path);
+		GNN_TRY(damaged(j->ranks_path));
 	GNN_TRY(gnn_order_check(rank, j->facts.vertices, &one_to_one));
 	GNN_ASSERT(one_to_one);
 out:
