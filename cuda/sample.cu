@@ -168,7 +168,8 @@ static __global__ void list_kernel(gnn_hop h, gnn_hop_rows rows, uint64_t *entry
 
 		if (from.population > h.k && h.k > GNN_WARP_DRAWS) { /* as the CPU does */
 			if (gnn_warp_lane() == 0)
-				gnn_hop_entries(&h, v, l.to, rows.first[i + 1] - rows.first[i]);
+				gnn_hop_entries(&h, v, l.to, NULL,
+					rows.first[i + 1] - rows.first[i]);
 			continue;
 		}
 		if (from.population <= h.k)

@@ -92,18 +92,20 @@ class TrainRanks(TrainCase):
                 ('--batch-size', 2), ('--layers', 1, '--fanout', 3))):
             self.compare((3 - i % 2,), *args, *(('--epochs', 1) if '--batch-size' in args else ()))
 
-    def test_many_labels_and_narrow_features(self):
+    def test_many_labels_narrow_features_and_edge_weights(self):
         folder = self.path('cells')
         os.makedirs(folder)
         draw = np.random.default_rng(1)
         np.save(os.path.join(folder, 'edges.npy'), draw.integers(0, 800, (2, 6000)))
+        np.save(os.path.join(folder, 'weight.npy'), draw.random(6000, np.float32) + .1)
         np.save(os.path.join(folder, 'feat.npy'),
                 draw.standard_normal((800, 20)).astype(np.float16))
         np.save(os.path.join(folder, 'label.npy'), draw.integers(0, 2, (800, 4), np.uint8))
         np.save(os.path.join(folder, 'train_idx.npy'), np.arange(0, 800, 2))
         np.save(os.path.join(folder, 'valid_idx.npy'), np.arange(1, 800, 4))
         run('import', folder, self.path('cells.h5'))
-        self.compare((3,), store=self.path('cells.h5'))
+        for arch in ('sage', 'gcn'):
+            self.compare((3,), '--arch', arch, store=self.path('cells.h5'))
 
     def test_counts_are_those_of_all_ranks(self):
         one = self.train(0, 'one', '--fanout', 'all', '--batch-size', 601)

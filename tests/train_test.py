@@ -219,6 +219,103 @@ class Train(TrainCase):
         self.assertEqual(report['metric'], 'f1')
         self.assertGreater(report['test'], 0.9)
 
+    def weighted(self, name, count=300, wide=9):
+        """A store with edge weights, duplicates and self-loops, and what is in it."""
+        folder, rng = self.path(name), np.random.default_rng(1)
+        os.makedirs(folder)
+        edges = rng.integers(0, count, (2, 10 * count))
+        edges[:, :40] = edges[0, :40]  # self-loops, some vertices with several
+        edges[:, 20:30] = edges[:, :10]
+        weights = (rng.random(edges.shape[1]) * 2 + .05).astype(np.float32)
+        label = rng.integers(0, 3, count)
+        x = rng.normal(size=(count, wide)).astype(np.float32)
+        for key, value in (('edges', edges), ('weight', weights), ('feat', x), ('label', label)):
+            np.save(f'{folder}/{key}.npy', value)
+        for i, split in enumerate(('train', 'valid', 'test')):
+            np.save(f'{folder}/{split}_idx.npy', np.arange(100 * i, 100 * i + 100))
+        run('import', folder, folder + '.h5')
+        return folder + '.h5', edges, weights, x, label
+
+    def same_as_pyg(self, edges, weights, want):
+        """The operator beside PyG's own, where PyG is here."""
+        try:
+            import torch
+            from torch_geometric.nn.conv.gcn_conv import gcn_norm
+        except ImportError:
+            return
+        (src, dst), norm = gcn_norm(torch.tensor(edges), torch.tensor(np.float64(weights)),
+                                    len(want), dtype=torch.float64)
+        got = np.zeros_like(want)
+        np.add.at(got, (dst.numpy(), src.numpy()), norm.numpy())
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-15)
+
+    def test_edge_weights_train_as_gcn_norm_says(self):
+        """Three steps of plain descent over all in-edges, beside the same in double precision."""
+        store, edges, weights, x, label = self.weighted('w')
+        loop, a, x = np.ones(len(x)), np.zeros((len(x), len(x))), np.float64(x)
+        for u, v, w in zip(*edges, np.float64(weights)):
+            if u == v:
+                loop[v] = w
+            else:
+                a[v, u] += w
+        a += np.diag(loop)
+        norm = a.sum(1) ** -.5
+        a *= norm[:, None] * norm
+        self.same_as_pyg(edges, weights, a)
+        args = ('train', store, '--arch', 'gcn', '--hidden', 8, '--fanout', 'all', '--dropout', 0,
+                '--optimizer', 'sgd', '--momentum', 0, '--batch-size', 100, '--json', '--out')
+        run(*args, self.path('w0.safetensors'), '--lr', '1e-30', '--epochs', 1)
+        w0, b0, w1, b1 = (np.float64(tensors(self.path('w0.last.safetensors'))[k]) for k in (
+            'convs.0.lin.weight', 'convs.0.bias', 'convs.1.lin.weight', 'convs.1.bias'))
+        losses, rows = [], np.arange(100)
+        for _ in range(3):
+            h = np.maximum(a @ x @ w0.T + b0, 0)
+            y = a @ h @ w1.T + b1
+            p = np.exp(y[:100] - y[:100].max(1, keepdims=True))
+            p /= p.sum(1, keepdims=True)
+            losses.append(-np.log(p[rows, label[:100]]).mean())
+            dy = np.zeros_like(y)
+            dy[:100] = (p - np.eye(3)[label[:100]]) / 100
+            dh = a.T @ dy @ w1 * (h > 0)
+            step = dh.T @ (a @ x), dh.sum(0), dy.T @ (a @ h), dy.sum(0)
+            w0, b0, w1, b1 = (w - .5 * g for w, g in zip((w0, b0, w1, b1), step))
+        report = json.loads(run(*args, self.path('w.safetensors'), '--lr', '.5', '--epochs', 3))
+        np.testing.assert_allclose([e['loss'] for e in report['epochs']], losses, rtol=1e-5)
+        got = tensors(self.path('w.last.safetensors'))
+        for key, want in (('convs.0.lin.weight', w0), ('convs.1.lin.weight', w1),
+                          ('convs.0.bias', b0), ('convs.1.bias', b1)):
+            np.testing.assert_allclose(got[key], want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+    def test_edge_weights_of_every_way_to_train(self):
+        """Evaluation in memory and by inference; the bits of any threads; every bottom layer."""
+        store, *_ = self.weighted('v', 9000, 500)  # rows that do not fit the smaller memory
+        args = ('train', store, '--arch', 'gcn', '--hidden', 8, '--fanout', '2,1', '--batch-size',
+                10, '--epochs', 2, '--json', '--out', self.path('v.safetensors'))
+        models, reports = [], []
+        for more in ((), ('--threads', 1, '--pipeline', 'off'), ('--host-memory', '34M')):
+            p = start(*args, *more, '--log', 'info')
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertEqual('stay in the store' in p.stderr, '--host-memory' in more)
+            reports.append(json.loads(p.stdout))
+            models.append(read(self.path('v.last.safetensors')))
+        self.assertEqual(models[1:], models[:1] * 2)
+        for report in reports[1:]:
+            self.assertAlmostEqual(report['test'], reports[0]['test'], delta=.011)
+        infer = json.loads(run('infer', store, '--model', self.path('v.safetensors'), '--out',
+                               self.path('v.e.h5'), '--json'))
+        self.assertAlmostEqual(infer['test'], reports[0]['test'], delta=.011)
+        for more in (('--orchestration', 'layer'), ('--bottom', 'precomputed'),
+                     ('--orchestration', 'layer', '--reuse', 'embeddings', '--super-batch', 1)):
+            with self.subTest(more=more):
+                whole = ('--fanout', 'all', '--dropout', 0)
+                want = json.loads(run(*args, *whole))['epochs'][-1]['loss']
+                got = json.loads(run(*args, *whole, *more))['epochs'][-1]['loss']
+                self.assertAlmostEqual(got, want, delta=(.1 if '--reuse' in more else 1e-4) * want)
+        p = start('train', store, '--arch', 'sage', *SMALL, '--log', 'info', '--out',
+                  self.path('s.safetensors'))
+        self.assertIn('sage layers take none', p.stderr)
+        self.assertEqual(p.returncode, 0, p.stderr)
+
     @unittest.skipUnless(os.path.isdir(CORA), 'the cora data are not here')
     def test_cora_reaches_the_published_accuracy(self):
         store = self.path('cora.h5')
@@ -265,16 +362,20 @@ class Train(TrainCase):
                 self.assertLess(np.abs(got - want).max(), 2e-4 * np.abs(want).max())
 
 
-def load(path, torch):
-    """The tensors of a safetensors file."""
+def tensors(path):
+    """The arrays of a safetensors file."""
     raw = read(path)
     length = int.from_bytes(raw[:8], 'little')
     header = json.loads(raw[8:8 + length])
     header.pop('__metadata__')
     types = {'F32': np.float32, 'I64': np.int64}
-    return {name: torch.tensor(np.frombuffer(
+    return {name: np.frombuffer(
         raw[8 + length + t['data_offsets'][0]:8 + length + t['data_offsets'][1]],
-        types[t['dtype']]).reshape(t['shape']).copy()) for name, t in header.items()}
+        types[t['dtype']]).reshape(t['shape']).copy() for name, t in header.items()}
+
+
+def load(path, torch):
+    return {name: torch.tensor(array) for name, array in tensors(path).items()}
 
 
 if __name__ == '__main__':

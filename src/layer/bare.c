@@ -1,7 +1,7 @@
 /*
  * layer/bare.c - one layer without weights: what the first layer of a net aggregates.
  *
- *   GCN   sum of c_u c_v x_u over in-edges and the own row, c = deg^-1/2, loops replaced
+ *   GCN   sum of w c_u c_v x_u over in-edges and the own row, c = deg^-1/2, loops replaced
  *   SAGE  mean of x_u over in-edges
  *   GIN   sum of x_u over in-edges, and x_v
  */
@@ -19,6 +19,7 @@ static int lower_bare(struct gnn_conv *c, enum gnn_arch arch, uint32_t dim)
 	c->dim_in = c->dim_out = c->width = c->state_width = dim;
 	c->combine = GNN_COMBINE_SUM;
 	c->drop_loops = c->own_counts = gcn;
+	c->edge_weights = c->weighted_degrees = gcn;
 	c->own = arch == GNN_ARCH_SAGE ? GNN_OWN_NONE : GNN_OWN_MESSAGE;
 	c->own_factor = 1.0f;
 	gnn_rowprog_init(&c->message, dim);

@@ -23,7 +23,8 @@ enum gnn_sampling { GNN_SAMPLE_UNIFORM, GNN_SAMPLE_LABOR };
 
 enum gnn_weighting {
 	GNN_WEIGH_NONE, /* attention finds its own */
-	GNN_WEIGH_GCN,  /* (deg u deg v)^-1/2 by full degrees, sampled ones scaled up */
+	GNN_WEIGH_GCN,  /* w (deg u deg v)^-1/2 by full degrees, sampled ones scaled up; w: of
+	                   the edge, 1 without weights */
 	GNN_WEIGH_MEAN, /* 1 / sampled count */
 	GNN_WEIGH_SUM,  /* 1, sampled ones scaled up */
 };
@@ -54,9 +55,10 @@ GNN_HOST_DEVICE static inline uint64_t gnn_rule_population(const struct gnn_edge
 GNN_HOST_DEVICE static inline float gnn_rule_norm(const struct gnn_edge_rule *r,
 	const struct gnn_lists *l, gnn_vid v)
 {
-	const uint64_t degree = gnn_rule_population(r, l, v) + r->own;
+	const double degree = l->weight != NULL ? (double)l->degree[v]
+		: (double)(gnn_rule_population(r, l, v) + r->own);
 
-	return gnn_norm_value(GNN_NORM_RSQRT_IN, (double)degree);
+	return gnn_norm_value(GNN_NORM_RSQRT_IN, degree);
 }
 
 /* The messages of one vertex: positions of its list without those that are dropped. */
@@ -78,11 +80,15 @@ GNN_HOST_DEVICE static inline struct gnn_hop_list gnn_hop_list_of(const struct g
 	return l;
 }
 
+GNN_HOST_DEVICE static inline gnn_eid gnn_hop_edge(const struct gnn_hop_list *l, uint64_t position)
+{
+	return l->first + position + (position >= l->lo ? l->dropped : 0);
+}
+
 GNN_HOST_DEVICE static inline gnn_vid gnn_hop_source(const struct gnn_hop *h,
 	const struct gnn_hop_list *l, uint64_t position)
 {
-	return gnn_lists_at(&h->lists,
-		l->first + position + (position >= l->lo ? l->dropped : 0));
+	return gnn_lists_at(&h->lists, gnn_hop_edge(l, position));
 }
 
 /* Whether labor takes the edge from u into a vertex with `population` in-edges. */

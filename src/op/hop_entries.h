@@ -11,71 +11,46 @@
 #define GNN_OP_HOP_ENTRIES_H
 
 #include "op/hop.h"
+#include "op/hop_sort.h"
 
-enum { GNN_HOP_INSERTED = 64 }; /* positions that are sorted by insertion */
+/* Entries of one destination: sources, and the weights of their edges or NULL. */
+struct gnn_hop_entry_list {
+	uint64_t *to;
+	float    *weight;
+};
 
-/* Short lists by insertion, long ones by a heap: no recursion, no memory. */
-GNN_HOST_DEVICE static inline void gnn_hop_sift(uint64_t *x, uint64_t i, uint64_t n)
+GNN_HOST_DEVICE static inline void gnn_hop_put(const struct gnn_hop *h,
+	const struct gnn_hop_list *l, uint64_t position, const struct gnn_hop_entry_list *e,
+	uint64_t at)
 {
-	const uint64_t value = x[i];
+	const gnn_eid edge = gnn_hop_edge(l, position);
 
-	for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && x[child + 1] > x[child])
-			child++;
-		if (x[child] <= value)
-			break;
-		x[i] = x[child];
-	}
-	x[i] = value;
+	e->to[at] = gnn_lists_at(&h->lists, edge);
+	if (e->weight != NULL)
+		e->weight[at] = h->lists.weight[edge];
 }
 
-GNN_HOST_DEVICE static inline void gnn_hop_sort(uint64_t *x, uint64_t n)
-{
-	if (n <= GNN_HOP_INSERTED) {
-		for (uint64_t i = 1; i < n; i++) {
-			const uint64_t value = x[i];
-			uint64_t j = i;
-
-			for (; j > 0 && x[j - 1] > value; j--)
-				x[j] = x[j - 1];
-			x[j] = value;
-		}
-		return;
-	}
-	for (uint64_t i = n / 2; i-- > 0;)
-		gnn_hop_sift(x, i, n);
-	for (uint64_t end = n; end-- > 1;) {
-		const uint64_t most = x[0];
-
-		x[0] = x[end];
-		x[end] = most;
-		gnn_hop_sift(x, 0, end);
-	}
-}
-
-/* The sampled sources of v, `count` of them, ascending, into `to`, which is as long. */
+/* The sampled sources of v, `count` of them, ascending, into lists as long. */
 GNN_HOST_DEVICE static inline void gnn_hop_sources(const struct gnn_hop *h, gnn_vid v,
-	uint64_t *to, uint64_t count)
+	const struct gnn_hop_entry_list *to, uint64_t count)
 {
 	const struct gnn_hop_list l = gnn_hop_list_of(h, v);
 	const uint64_t n = l.population;
 
 	if (n <= h->k) {
 		for (uint64_t p = 0; p < n; p++)
-			to[p] = gnn_hop_source(h, &l, p);
+			gnn_hop_put(h, &l, p, to, p);
 	} else if (h->sampling == GNN_SAMPLE_UNIFORM) {
-		gnn_draw_distinct(to, count, n, gnn_rng_u64(h->seed, h->stream, v));
-		gnn_hop_sort(to, count);
+		gnn_draw_distinct(to->to, count, n, gnn_rng_u64(h->seed, h->stream, v));
+		gnn_hop_sort(to->to, count);
 		for (uint64_t i = 0; i < count; i++)
-			to[i] = gnn_hop_source(h, &l, to[i]);
+			gnn_hop_put(h, &l, to->to[i], to, i);
 	} else {
 		uint64_t at = 0;
 
 		for (uint64_t p = 0; p < n && at < count; p++) {
-			const gnn_vid u = gnn_hop_source(h, &l, p);
-
-			if (gnn_hop_takes(h, u, n))
-				to[at++] = u;
+			if (gnn_hop_takes(h, gnn_hop_source(h, &l, p), n))
+				gnn_hop_put(h, &l, p, to, at++);
 		}
 	}
 }
@@ -90,18 +65,34 @@ GNN_HOST_DEVICE static inline void gnn_hop_put_own(gnn_vid v, uint64_t *to, uint
 	to[at] = v;
 }
 
-/* The entries of destination v, the own row in its place. */
-GNN_HOST_DEVICE static inline void gnn_hop_entries(const struct gnn_hop *h, gnn_vid v,
-	uint64_t *to, uint64_t count)
+/* The same for weights, of `count` sources that have the own one among them by now. */
+GNN_HOST_DEVICE static inline void gnn_hop_put_own_weight(const struct gnn_hop *h, gnn_vid v,
+	const struct gnn_hop_entry_list *e, uint64_t count)
 {
-	gnn_hop_sources(h, v, to, count - h->rule.own);
+	uint64_t at = count - 1;
+
+	for (; e->to[at] != v; at--)
+		e->weight[at] = e->weight[at - 1];
+	e->weight[at] = h->lists.own[v];
+}
+
+/* The entries of destination v, the own row in its place; weights where the lists have them. */
+GNN_HOST_DEVICE static inline void gnn_hop_entries(const struct gnn_hop *h, gnn_vid v,
+	uint64_t *to, float *weight, uint64_t count)
+{
+	const struct gnn_hop_entry_list e = {to, weight};
+
+	gnn_hop_sources(h, v, &e, count - h->rule.own);
 	if (h->rule.own)
 		gnn_hop_put_own(v, to, count - 1);
+	if (h->rule.own && weight != NULL)
+		gnn_hop_put_own_weight(h, v, &e, count);
 }
 
 /*
  * Factors of the entries of destination v, which has row i; `norm`, of rows, for GCN. Sampled
- * entries, not the own row, stand for all of theirs.
+ * entries, not the own row, stand for all of theirs. Where edges have weights these stand in
+ * `weight` before.
  */
 GNN_HOST_DEVICE static inline void gnn_hop_weigh(const struct gnn_hop *h, gnn_vid v, uint64_t i,
 	const uint32_t *src, uint64_t count, const float *norm, float *weight)
@@ -125,7 +116,8 @@ GNN_HOST_DEVICE static inline void gnn_hop_weigh(const struct gnn_hop *h, gnn_vi
 		else if (rule->weighting == GNN_WEIGH_SUM)
 			weight[e] = own ? 1.0f : scale;
 		else
-			weight[e] = norm[src[e]] * norm[i] * (own ? 1.0f : scale);
+			weight[e] = norm[src[e]] * norm[i] * (own ? 1.0f : scale) *
+				(h->lists.weight != NULL ? weight[e] : 1.0f);
 	}
 }
 

@@ -18,6 +18,9 @@ struct gnn_lists {
 	void          *neighbor; /* (E) ascending in a list */
 	enum gnn_dtype dtype;    /* of a neighbour: u32 or u64 */
 	uint32_t      *loops;    /* (V) listed self-loops, or NULL: none at all */
+	float         *weight;   /* (E), or NULL: edges have none, or none that count; with them */
+	float         *degree;   /* (V) of GCN: weights of in-edges and of the own loop */
+	float         *own;      /* (V) weight of the own loop: of the last listed one, else 1 */
 };
 
 GNN_HOST_DEVICE static inline gnn_vid gnn_lists_at(const struct gnn_lists *l, gnn_eid e)

@@ -24,6 +24,8 @@ struct gnn_hop_rows {
 	const uint64_t *id;    /* (dst_count) vertices */
 	uint64_t        dst_count;
 	uint64_t       *first; /* (dst_count + 1) */
+	float          *weight; /* (entries) out, of edges: where the lists have weights, else NULL;
+	                           on the CPU alone */
 };
 
 /* Vertices met for the first time get the next rows, in the order of entries. */
@@ -42,7 +44,7 @@ struct gnn_weigh_args {
 	const uint32_t *src;
 	uint64_t        src_count;
 	float          *norm;   /* (src_count) room, for GCN only */
-	float          *weight; /* (entries) out */
+	float          *weight; /* (entries) out; in: of edges, where the lists have weights */
 };
 
 /* Entries grouped by source, destinations ascending. */

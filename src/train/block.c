@@ -70,10 +70,18 @@ void gnn_block_fini(struct gnn_block *b)
 		gnn_room_fini(&b->room[i]);
 }
 
+static void put(struct gnn_block *b, uint64_t *at, gnn_vid u, float weight)
+{
+	if (b->weight != NULL)
+		b->weight[*at] = weight;
+	b->src[(*at)++] = (uint32_t)u;
+}
+
 /* The entries of v in list order, its own row in front of the first source past it. */
 static void list_whole(struct gnn_block *b, const struct gnn_lists *l,
 	const struct gnn_edge_rule *rule, gnn_vid v)
 {
+	const bool weighted = l->weight != NULL;
 	uint64_t at = b->first[v];
 	bool own = rule->own;
 
@@ -81,23 +89,21 @@ static void list_whole(struct gnn_block *b, const struct gnn_lists *l,
 		const gnn_vid u = gnn_lists_at(l, e);
 
 		if (own && u >= v) {
-			b->src[at++] = (uint32_t)v;
+			put(b, &at, v, weighted ? l->own[v] : 1.0f);
 			own = false;
 		}
 		if (u != v || !rule->drop_loops)
-			b->src[at++] = (uint32_t)u;
+			put(b, &at, u, weighted ? l->weight[e] : 1.0f);
 	}
 	if (own)
-		b->src[at++] = (uint32_t)v;
+		put(b, &at, v, weighted ? l->own[v] : 1.0f);
 	GNN_DASSERT(at == b->first[v + 1]);
 	for (at = b->first[v]; b->weight != NULL && at < b->first[v + 1]; at++) {
 		if (rule->weighting == GNN_WEIGH_GCN)
-			b->weight[at] = gnn_rule_norm(rule, l, b->src[at]) *
+			b->weight[at] *= gnn_rule_norm(rule, l, b->src[at]) *
 				gnn_rule_norm(rule, l, v);
 		else if (rule->weighting == GNN_WEIGH_MEAN)
 			b->weight[at] = 1.0f / (float)(b->first[v + 1] - b->first[v]);
-		else
-			b->weight[at] = 1.0f;
 	}
 }
 

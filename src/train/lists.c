@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "train/held.h"
 
-enum { FIRST, NEIGHBORS, LOOPS, ARRAYS };
+#include <math.h>
+
+enum { FIRST, NEIGHBORS, LOOPS, WEIGHTS, ARRAYS };
 
 /* The lists, and whose memory it is. */
 struct loaded {
@@ -43,7 +45,46 @@ static int check(const struct gnn_lists *l, const struct gnn_store *s)
 	return GNN_OK;
 }
 
-int gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s, struct gnn_comm *comm)
+int gnn_lists_weigh(const struct gnn_lists *l, float *degree, float *own)
+{
+	for (gnn_vid v = 0; v < l->vertices; v++) {
+		double sum = 0;
+
+		own[v] = 1.0f;
+		for (gnn_eid e = l->first[v]; e < l->first[v + 1]; e++) {
+			if (gnn_lists_at(l, e) == v)
+				own[v] = l->weight[e];
+			else
+				sum += (double)l->weight[e];
+		}
+		degree[v] = (float)(sum + (double)own[v]);
+		if (!isfinite(degree[v]) || degree[v] < 0)
+			return gnn_err(GNN_EDATA, "vertex %llu: the weights of its in-edges and "
+				"its self-loop add up to %g, and gcn layers divide by the root",
+				(unsigned long long)v, (double)degree[v]);
+	}
+	return GNN_OK;
+}
+
+static int load_weights(struct loaded *loaded, const struct gnn_store *s,
+	struct gnn_comm *comm)
+{
+	struct gnn_lists *l = &loaded->lists;
+	int rc;
+
+	GNN_TRY(load(loaded, WEIGHTS, &l->weight, s, s->in.weights, comm));
+	GNN_NEW_ARRAY(l->degree, l->vertices, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(l->own, l->vertices, GNN_MEM_TOPOLOGY);
+	rc = gnn_lists_weigh(l, l->degree, l->own);
+	if (rc < 0)
+		gnn_err_place(rc, "%s: %s", gnn_container_path(s->container),
+			s->in.weights->name);
+out:
+	return rc;
+}
+
+int gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s, struct gnn_comm *comm,
+	bool weighted)
 {
 	struct loaded *loaded = NULL;
 	struct gnn_lists *l = NULL;
@@ -60,6 +101,8 @@ int gnn_lists_load(struct gnn_lists **out, const struct gnn_store *s, struct gnn
 	if (s->self_loops != NULL)
 		GNN_TRY(load(loaded, LOOPS, &l->loops, s, s->self_loops, comm));
 	GNN_TRY(check(l, s));
+	if (weighted && s->in.weights != NULL)
+		GNN_TRY(load_weights(loaded, s, comm));
 	*out = l;
 	l = NULL;
 out:
@@ -71,6 +114,8 @@ void gnn_lists_free(struct gnn_lists *l)
 {
 	if (l == NULL)
 		return;
+	gnn_mem_free(l->degree);
+	gnn_mem_free(l->own);
 	for (int i = 0; i < ARRAYS; i++)
 		gnn_window_close(((struct loaded *)l)->window[i]);
 	gnn_mem_free(l);

@@ -38,13 +38,13 @@ int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opt
 
 	*out = NULL;
 	GNN_TRY(gnn_source_check(o->store));
-	if (o->store->in.weights != NULL && o->shape.arch == GNN_ARCH_GCN)
-		GNN_FAIL(GNN_ECONFIG, "%s has edge weights, which gcn layers would have to use and "
-			"this version does not; import it without weights",
-			gnn_container_path(o->store->container));
+	if (o->store->in.weights != NULL && o->shape.arch != GNN_ARCH_GCN)
+		gnn_log(GNN_LOG_INFO, "train", "%s has edge weights; %s layers take none",
+			gnn_container_path(o->store->container), gnn_arch_name(o->shape.arch));
 	if (o->precomputed) /* while the memory is free */
 		GNN_TRY(open_bottom(o, &bottom));
-	GNN_TRY(gnn_source_open(out, o->store, bottom, o->comm));
+	GNN_TRY(gnn_source_open(out, o->store, bottom, o->comm,
+		o->shape.arch == GNN_ARCH_GCN));
 	snprintf(identity, sizeof(identity), "%016llx",
 		(unsigned long long)(*out)->identity);
 	GNN_TRY(gnn_share_same(o->comm, "store", identity));

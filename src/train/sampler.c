@@ -25,6 +25,8 @@ int gnn_sampler_create(struct gnn_sampler **out, const struct gnn_sampler_opts *
 
 	*out = NULL;
 	GNN_ASSERT(o->layers > 0 && o->layers <= GNN_BLOCKS_MAX && o->dependency > 0);
+	GNN_ASSERT(o->lists->weight == NULL ||
+		(o->rule.weighting == GNN_WEIGH_GCN && b->ops->unified));
 	GNN_NEW(s, GNN_MEM_MISC);
 	s->o = *o;
 	s->ops = b->ops->sample;
@@ -83,6 +85,8 @@ static int list_hop(struct gnn_sampler *s, const struct gnn_hop *h, struct gnn_b
 	GNN_TRY(s->ops->count(backend, h, &rows, &entries));
 	GNN_TRY(gnn_room_take_on(&s->entry, backend, entries, sizeof(gnn_vid)));
 	GNN_TRY(gnn_block_size(b, backend, to->id_count, entries, weighted));
+	if (h->lists.weight != NULL)
+		rows.weight = b->weight;
 	GNN_TRY(s->ops->list(backend, h, &rows, s->entry.data));
 out:
 	return rc;

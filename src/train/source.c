@@ -98,7 +98,7 @@ static int identify(struct gnn_train_source *s)
 {
 	const struct gnn_store *st = s->store;
 	const struct gnn_array *arrays[] = {st->in.offsets, st->in.neighbors, st->features,
-		st->labels, st->split[GNN_TRAIN], st->split[GNN_VALID]};
+		st->labels, st->split[GNN_TRAIN], st->split[GNN_VALID], st->in.weights};
 	const uint64_t *sums;
 	uint64_t count;
 	int rc;
@@ -179,7 +179,7 @@ uint64_t gnn_source_row_bytes(const struct gnn_train_source *s)
 }
 
 int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
-	struct gnn_bottom *bottom, struct gnn_comm *comm)
+	struct gnn_bottom *bottom, struct gnn_comm *comm, bool weighted)
 {
 	struct gnn_train_source *s = NULL;
 	int rc;
@@ -196,7 +196,7 @@ int gnn_source_open(struct gnn_train_source **out, struct gnn_store *store,
 	s->dim = (uint32_t)store->features->cols;
 	GNN_TRY(load_labels(s));
 	GNN_TRY(load_train(s));
-	GNN_TRY(gnn_lists_load(&s->lists, store, comm));
+	GNN_TRY(gnn_lists_load(&s->lists, store, comm, weighted));
 	GNN_TRY(load_rows(s));
 	GNN_TRY(identify(s));
 	*out = s;

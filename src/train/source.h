@@ -44,10 +44,11 @@ GNN_BEGIN_DECLS
 int  gnn_source_check(const struct gnn_store *s);
 /*
  * Takes `bottom`, which may be NULL, also when it fails. Of all ranks that share a host arrays are
- * there once; `comm` is NULL for one alone. Collective.
+ * there once; `comm` is NULL for one alone. Collective. `weighted`: with the weights of edges,
+ * where there are any.
  */
 int  gnn_source_open (struct gnn_train_source **out, struct gnn_store *s,
-	struct gnn_bottom *bottom, struct gnn_comm *comm);
+	struct gnn_bottom *bottom, struct gnn_comm *comm, bool weighted);
 /* Whether all rows that batches take are in memory. */
 bool gnn_source_in_memory(const struct gnn_train_source *s);
 /* Bytes of the rows that are gathered for one vertex. */

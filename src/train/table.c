@@ -113,7 +113,11 @@ static int place_lists(struct gnn_table *t, enum gnn_sample_wish wish)
 	const bool fits = wanted <= t->backend->ops->room_bytes(t->backend) / 2;
 	int rc = GNN_OK;
 
-	t->samples = wish == GNN_SAMPLE_DEVICE || (wish == GNN_SAMPLE_AUTO && fits);
+	if (l->weight != NULL && wish == GNN_SAMPLE_DEVICE)
+		GNN_FAIL(GNN_ECONFIG, "the graph has edge weights, which come with the samples of "
+			"the CPU only: give --orchestration step-cpu or step-gpu-gather");
+	t->samples = wish == GNN_SAMPLE_DEVICE ||
+		(wish == GNN_SAMPLE_AUTO && fits && l->weight == NULL);
 	t->lists = *l;
 	for (uint32_t i = FIRST; t->samples && i <= LOOPS; i++) {
 		if (bytes[i] == 0)

@@ -203,6 +203,34 @@ TEST(Carrier, BatchesAreThoseOfTheHost)
 	gnn_backend_destroy(cpu);
 }
 
+/* Weights come with what the CPU samples: a device is not asked, and refuses. */
+TEST(Carrier, WeightedEdgesAreSampledByTheCpu)
+{
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	const gnn_table_wish wish{GNN_WISH_AUTO, GNN_SAMPLE_DEVICE, false};
+	gnn_table table{};
+	Done done;
+	const How how{GNN_WISH_AUTO, GNN_SAMPLE_AUTO, true, STEPS + 1};
+	const std::vector<Values> plain = carry(cpu, source, how, &done);
+
+	source.graph.weigh();
+	const std::vector<Values> want = carry(cpu, source, how, &done);
+	ASSERT_EQ(want.size(), STEPS);
+	ASSERT_EQ(want[0].entries, plain[0].entries);
+	ASSERT_NE(want[0].weights, plain[0].weights);
+	for (uint64_t bytes : {UINT64_C(1) << 30, UINT64_C(0)}) {
+		room = bytes;
+		ASSERT_EQ(carry(device.backend, source, how, &done), want);
+		ASSERT_FALSE(done.table.samples);
+		ASSERT_EQ(gnn_table_init(&table, device.backend, &source.s, &wish), GNN_ECONFIG);
+		ASSERT_NE(strstr(gnn_err_text(), "step-gpu-gather"), nullptr);
+		gnn_table_fini(&table);
+	}
+	gnn_backend_destroy(cpu);
+}
+
 /* Whatever the share that is staged, and whatever the cache holds. */
 TEST(Carrier, CachedAndDividedBatchesAreThoseOfTheHost)
 {

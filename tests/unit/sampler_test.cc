@@ -115,6 +115,108 @@ TEST(Sampler, TakesDistinctListedEdges)
 		}
 }
 
+/* What an edge of `weight` into v has in a block, by PyG's normalisation. */
+float factor(const Graph &g, gnn_vid u, gnn_vid v, float weight, double scale)
+{
+	auto degree = [&](gnn_vid t) {
+		double sum = 0, own = 1;
+
+		for (uint64_t e = g.first[t]; e < g.first[t + 1]; e++) {
+			if (g.neighbor[e] == t)
+				own = (double)g.weight[e];
+			else
+				sum += (double)g.weight[e];
+		}
+		return sum + own;
+	};
+
+	return (float)((double)weight * scale / std::sqrt(degree(u) * degree(v)));
+}
+
+/* Every entry has the weight of an edge of its own, of which there are as many as were drawn. */
+void check_weights(const Graph &g, const Drawn &d, uint32_t layer, uint64_t k, bool labor)
+{
+	const gnn_block &b = d.sample.block[layer];
+
+	for (uint64_t i = 0; i < b.dst_count; i++) {
+		const gnn_vid v = d.sample.id[i];
+		const uint64_t n = g.degree(v) - g.loops[v];
+		const uint64_t drawn = b.first[i + 1] - b.first[i] - 1;
+		const double scale = n <= k ? 1.0 : (double)n / (double)(labor ? k : drawn);
+		std::multimap<gnn_vid, float> left;
+
+		for (uint64_t e = g.first[v]; e < g.first[v + 1]; e++)
+			if (g.neighbor[e] != v)
+				left.emplace(g.neighbor[e], g.weight[e]);
+		for (uint64_t e = b.first[i]; e < b.first[i + 1]; e++) {
+			const gnn_vid u = d.sample.id[b.src[e]];
+			const auto close = [&](float w, double by) {
+				return std::fabs(b.weight[e] / factor(g, u, v, w, by) - 1) < 1e-5;
+			};
+
+			if (u == v) {
+				ASSERT_TRUE(close(g.own[v], 1.0)) << v;
+				continue;
+			}
+			auto [at, end] = left.equal_range(u);
+			while (at != end && !close(at->second, scale))
+				++at;
+			ASSERT_NE(at, end) << u << " -> " << v;
+			left.erase(at);
+		}
+	}
+}
+
+TEST(Sampler, EdgesBringTheirWeights)
+{
+	Graph g(300, 20);
+
+	g.weigh();
+	for (gnn_sampling how : {GNN_SAMPLE_UNIFORM, GNN_SAMPLE_LABOR})
+		for (const std::vector<uint64_t> &fanout : {std::vector<uint64_t>{3, 5}, {1},
+			{90, 7}, {GNN_FANOUT_ALL, 4}}) {
+			Drawn d(g, GCN, fanout, 3, 2, how);
+
+			for (uint32_t l = 0; l < d.sample.layers; l++)
+				ASSERT_NO_FATAL_FAILURE(check_weights(g, d, l,
+					fanout[d.sample.layers - 1 - l], how == GNN_SAMPLE_LABOR));
+		}
+}
+
+TEST(Sampler, WholeListsHaveTheWeightsOfTheWholeGraph)
+{
+	Graph g(300, 20);
+	gnn_block whole{};
+
+	g.weigh();
+	Drawn d(g, GCN, {GNN_FANOUT_ALL});
+	const gnn_block &b = d.sample.block[0];
+	ASSERT_EQ(gnn_block_whole(&whole, &g.lists, &GCN, 2), GNN_OK);
+	for (uint64_t i = 0; i < b.dst_count; i++) {
+		const uint64_t at = whole.first[d.sample.id[i]];
+
+		ASSERT_EQ(whole.first[d.sample.id[i] + 1] - at, b.first[i + 1] - b.first[i]);
+		for (uint64_t e = 0; e < b.first[i + 1] - b.first[i]; e++) {
+			ASSERT_EQ(whole.src[at + e], d.sample.id[b.src[b.first[i] + e]]);
+			ASSERT_EQ(whole.weight[at + e], b.weight[b.first[i] + e]);
+		}
+	}
+	gnn_block_fini(&whole);
+}
+
+TEST(Sampler, WeightsThatHaveNoRootAreRefused)
+{
+	for (float bad : {-1e4f, NAN, INFINITY}) {
+		Graph g(50, 5);
+
+		g.weigh();
+		g.weight[0] = bad;
+		EXPECT_EQ(gnn_lists_weigh(&g.lists, g.weighted_degree.data(), g.own.data()),
+			GNN_EDATA);
+		EXPECT_NE(strstr(gnn_err_text(), "vertex 0: the weights"), nullptr);
+	}
+}
+
 TEST(Sampler, RowsAreDistinctAndNested)
 {
 	Graph g(600, 20);

@@ -24,6 +24,7 @@ inline gnn_backend *cpu_backend(uint32_t threads)
 struct Graph {
 	std::vector<uint64_t> first;
 	std::vector<uint32_t> neighbor, loops;
+	std::vector<float> weight, weighted_degree, own;
 	gnn_lists lists{};
 
 	/* In-degrees from 0 to degree_max, some duplicates and self-loops; vertex 0 is a hub. */
@@ -57,6 +58,19 @@ struct Graph {
 		lists.loops = loops.data();
 	}
 	uint64_t degree(uint64_t v) const { return first[v + 1] - first[v]; }
+	/* Weights of .1 to 2.1, no two alike. */
+	void weigh()
+	{
+		for (uint64_t e = 0; e < neighbor.size(); e++)
+			weight.push_back(.1f + 2 * (float)((e * 7919) % neighbor.size()) /
+				(float)neighbor.size());
+		weighted_degree.resize(lists.vertices);
+		own.resize(lists.vertices);
+		lists.weight = weight.data();
+		ASSERT_EQ(gnn_lists_weigh(&lists, weighted_degree.data(), own.data()), GNN_OK);
+		lists.degree = weighted_degree.data();
+		lists.own = own.data();
+	}
 };
 
 #endif

@@ -156,9 +156,11 @@ TEST(TrainNet, BareBottom)
 }
 
 /* For each tensor: the slope of the loss along its gradient is the gradient's own length. */
-void check_slopes(const Shape &setup, bool bare = false)
+void check_slopes(const Shape &setup, bool bare = false, bool weighted = false)
 {
 	Graph graph(120, 9);
+	if (weighted)
+		graph.weigh();
 	Net net(setup, graph, 1, bare);
 	const gnn_params *p = gnn_net_params(net.net());
 	float *w = gnn_net_weights(net.net());
@@ -193,6 +195,12 @@ void check_slopes(const Shape &setup, bool bare = false)
 
 TEST(TrainNet, GcnNarrowsFirst) { check_slopes({GNN_ARCH_GCN, 40, 5, 4, 1, 0.0, false}); }
 TEST(TrainNet, GcnWidens) { check_slopes({GNN_ARCH_GCN, 6, 48, 4, 1, 0.4, false}); }
+TEST(TrainNet, GcnWeightedEdges)
+{
+	check_slopes({GNN_ARCH_GCN, 40, 5, 4, 1, 0.0, false}, false, true);
+	check_slopes({GNN_ARCH_GCN, 6, 48, 4, 1, 0.4, true}, false, true);
+	check_slopes({GNN_ARCH_GCN, 6, 48, 4, 1, 0.4, false}, true, true);
+}
 TEST(TrainNet, SageNarrowsFirst) { check_slopes({GNN_ARCH_SAGE, 200, 5, 4, 1, 0.0, false}); }
 TEST(TrainNet, SageWidens) { check_slopes({GNN_ARCH_SAGE, 6, 48, 4, 1, 0.3, false}); }
 TEST(TrainNet, SageManyLabels) { check_slopes({GNN_ARCH_SAGE, 11, 8, 5, 1, 0.0, true}); }

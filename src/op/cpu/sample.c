@@ -50,11 +50,13 @@ static int list_entries(struct gnn_backend *b, const struct gnn_hop *h,
 	const struct gnn_hop_rows *rows, uint64_t *entry)
 {
 	const uint64_t *first = rows->first;
+	float *weight = rows->weight;
 
 #pragma omp parallel for num_threads(gnn_cpu_team(b, rows->dst_count * OPERATIONS)) \
 	schedule(dynamic, 256)
 	for (uint64_t i = 0; i < rows->dst_count; i++)
-		gnn_hop_entries(h, rows->id[i], entry + first[i], first[i + 1] - first[i]);
+		gnn_hop_entries(h, rows->id[i], entry + first[i],
+			weight != NULL ? weight + first[i] : NULL, first[i + 1] - first[i]);
 	return GNN_OK;
 }
 
