@@ -170,23 +170,27 @@ class TrainRanks(TrainCase):
                 self.agree(whole, self.train(ranks, 'k', '--resume', '--epochs', 6))
                 self.remove('k')
 
+    def stopped(self, p, whole):
+        """What is there after a signal goes on to the end."""
+        self.assertEqual(p.returncode, 75, p.stderr)
+        self.assertEqual(len(said(p)), 1, p.stderr)
+        self.assertFalse(os.path.exists(self.path('s.safetensors')))
+        self.goes_on('s', whole, *LONG)
+        self.assertEqual(os.listdir(self.path('s.safetensors.ckpt')), ['state.safetensors'])
+        self.remove('s')
+
     def test_a_signal_at_any_rank_stops_all_behind_one_step(self):
+        """17: the next step is of one seed, so that two ranks begin anew with none."""
         self.train(3, 'whole', *LONG)
-        whole, stopped, draw = self.models('whole'), 0, random.Random(3)
-        for rank in (0, 1, 2):
-            for number in (signal.SIGUSR1, signal.SIGTERM):
-                p = disturb(self, launch(3, *self.words('s', *LONG)), 3, number, rank,
-                            0.1 + draw.random() * .4)
-                self.assertIn(p.returncode, (75, 0), p.stderr)
-                stopped += p.returncode == 75
-                if p.returncode == 75:
-                    self.assertEqual(len(said(p)), 1, p.stderr)
-                    self.assertFalse(os.path.exists(self.path('s.safetensors')))
-                self.goes_on('s', whole, *LONG)
-                self.assertEqual(os.listdir(self.path('s.safetensors.ckpt')),
-                                 ['state.safetensors'])
-                self.remove('s')
-        self.assertGreater(stopped, 1)
+        whole, words = self.models('whole'), self.words('s', *LONG)
+        for rank, step in ((0, 1), (1, 17), (2, 18), (0, 19), (1, 94)):
+            with self.subTest(rank=rank, step=step):
+                fault = {rank: ('--faults', f'signal:step@{step}')}
+                self.stopped(finish(launch(3, *words, apart=fault)), whole)
+        long = self.words('s', *LONG, '--epochs', 4000)
+        p = disturb(self, launch(3, *long), 3, signal.SIGTERM, 2, 0.2)
+        self.assertEqual(p.returncode, 75, p.stderr)
+        self.remove('s')
 
     def test_killed_ranks(self):
         self.train(3, 'whole', *LONG)

@@ -10,20 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RULES_MAX = 16, NAME_MAX_BYTES = 48, SITE_CRASH = GNN_FAULT_SITE_COUNT };
+enum { RULES_MAX = 16, NAME_MAX_BYTES = 48, SITE_CRASH = GNN_FAULT_SITE_COUNT,
+	SITE_SIGNAL };
 
 #define SITE(name)    (1u << GNN_FAULT_##name)
 #define SITES_OF_IO   (SITE(READ) | SITE(WRITE))
 #define SITES_OF_FILE                                                                        \
 	(SITES_OF_IO | SITE(OPEN) | SITE(RESERVE) | SITE(FSYNC) | SITE(CLOSE) | SITE(RENAME))
 
-static const char *const site_names[SITE_CRASH + 1] = {
+static const char *const site_names[SITE_SIGNAL + 1] = {
 	[GNN_FAULT_ALLOC] = "alloc",     [GNN_FAULT_OPEN] = "open",   [GNN_FAULT_READ] = "read",
 	[GNN_FAULT_WRITE] = "write",     [GNN_FAULT_RESERVE] = "reserve",
 	[GNN_FAULT_FSYNC] = "fsync",     [GNN_FAULT_CLOSE] = "close", [GNN_FAULT_RENAME] = "rename",
 	[GNN_FAULT_RING] = "ring",       [GNN_FAULT_PIN] = "pin",
 	[GNN_FAULT_IN_PLACE] = "in-place", [GNN_FAULT_STAGED] = "staged",
 	[GNN_FAULT_REUSE] = "reuse",     [GNN_FAULT_EMBED] = "embed", [SITE_CRASH] = "crash",
+	[SITE_SIGNAL] = "signal",
 };
 
 /* What can happen, and the sites at which it can. */
@@ -64,8 +66,8 @@ struct rule {
 	uint64_t every; /* 0: first to last */
 	bool seeded;
 	uint64_t seed;
-	char crash_name[NAME_MAX_BYTES];
-	atomic_uint_fast64_t crash_hits;
+	char point[NAME_MAX_BYTES];
+	atomic_uint_fast64_t point_hits;
 };
 
 static struct rule rules[RULES_MAX]; /* written before threads start, then constant */
@@ -89,7 +91,7 @@ static bool scan_site(const char **at, struct rule *r)
 {
 	size_t len = strcspn(*at, ":,");
 
-	for (int s = 0; s <= SITE_CRASH; s++) {
+	for (int s = 0; s <= SITE_SIGNAL; s++) {
 		if (strlen(site_names[s]) == len && strncmp(site_names[s], *at, len) == 0) {
 			r->site = s;
 			*at += len;
@@ -99,16 +101,21 @@ static bool scan_site(const char **at, struct rule *r)
 	return false;
 }
 
+static bool is_of_points(const struct rule *r)
+{
+	return r->site == SITE_CRASH || r->site == SITE_SIGNAL;
+}
+
 static bool scan_action(const char **at, struct rule *r)
 {
 	size_t len = strcspn(*at, "@%,");
 	const char *word = *at;
 
 	*at += len;
-	if (r->site == SITE_CRASH) {
-		if (len == 0 || len >= sizeof(r->crash_name))
+	if (is_of_points(r)) {
+		if (len == 0 || len >= sizeof(r->point))
 			return false;
-		memcpy(r->crash_name, word, len);
+		memcpy(r->point, word, len);
 		return true;
 	}
 	for (size_t a = 0; a < GNN_COUNT_OF(actions); a++) {
@@ -255,9 +262,9 @@ void gnn_crash_point(const char *name)
 
 	GNN_ASSERT(count == 0 || is_listed(name));
 	for (uint32_t i = 0; i < count; i++) {
-		if (rules[i].site != SITE_CRASH || strcmp(rules[i].crash_name, name) != 0)
+		if (!is_of_points(&rules[i]) || strcmp(rules[i].point, name) != 0)
 			continue;
-		if (strikes(&rules[i], atomic_fetch_add(&rules[i].crash_hits, 1) + 1))
-			kill(getpid(), SIGKILL);
+		if (strikes(&rules[i], atomic_fetch_add(&rules[i].point_hits, 1) + 1))
+			raise(rules[i].site == SITE_CRASH ? SIGKILL : SIGUSR1);
 	}
 }

@@ -10,7 +10,8 @@
  * SPEC is a comma-separated list of site:action@n[-m], or site:action%k[=seed] for every k-th:
  *   alloc:fail@3   read:eio@17   read:short@2-5   read:eof@4   read:eagain%3   write:enospc@5
  *   open:einval@1   fsync:eio@1   rename:eio@1   ring:eperm@1   read:slow%10   pin:fail%1
- *   crash:NAME@1   reuse:stale@1   staged:slow%1   in-place:slow@1   embed:slow%1
+ *   crash:NAME@1   signal:NAME@2   reuse:stale@1   staged:slow%1   in-place:slow@1
+ *   embed:slow%1
  */
 #ifndef GNN_BASE_FAULT_H
 #define GNN_BASE_FAULT_H
@@ -62,7 +63,10 @@ struct gnn_fault gnn_fault_next(enum gnn_fault_site site);
 bool     gnn_fault_named(enum gnn_fault_site site); /* some rule names it */
 uint64_t gnn_fault_count(enum gnn_fault_site site); /* operations so far */
 
-/* Kills the process with SIGKILL when a rule names this point, which is one of the listed. */
+/*
+ * When a rule names this point, which is one of the listed: "crash" kills the process with SIGKILL,
+ * "signal" raises SIGUSR1 on this thread.
+ */
 void gnn_crash_point(const char *name);
 const char *const *gnn_crash_points(void); /* NULL ends the list */
 

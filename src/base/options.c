@@ -449,7 +449,7 @@ static const struct gnn_option options[] = {
 		.help = "Faults to inject (base/fault.h)"},
 	{ROW("list-crash-points", FLAG, CONFIG, ALL), FIELD(list_crash_points), .preset = "off",
 		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE,
-		.help = "Print the points at which --faults crash:NAME@n can kill"},
+		.help = "Print the points of --faults crash:NAME@n and signal:NAME@n"},
 	{ROW("dump-options-md", FLAG, CONFIG, ALL), FIELD(dump_options), .preset = "off",
 		.flags = GNN_OPTION_HIDDEN | GNN_OPTION_NO_FILE, .help = "Print docs/config.md"},
 };

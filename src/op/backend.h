@@ -76,7 +76,7 @@ struct gnn_backend_ops {
 	void (*unpin)(struct gnn_backend *b, const void *host);
 	/* Sets `count` floats to `value`. */
 	int  (*fill)(struct gnn_backend *b, float *to, float value, uint64_t count);
-	/* Between host and backend or within it; `pitch` and `width` in bytes. */
+	/* Between host and backend or within it; bytes. Of width 0 or no rows `to` may be NULL. */
 	int  (*copy)(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *from,
 		uint64_t from_pitch, uint64_t width, uint64_t rows);
 	/*

@@ -104,6 +104,8 @@ static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *
 	const uint64_t blocks = gnn_ceil_div(rows, rows_each);
 
 	GNN_ASSERT(width <= to_pitch && width <= from_pitch);
+	if (width == 0)
+		return GNN_OK;
 #pragma omp parallel for num_threads(gnn_cpu_team(b, rows * width / 4)) schedule(static)
 	for (uint64_t i = 0; i < blocks; i++) {
 		const uint64_t end = gnn_min_u64((i + 1) * rows_each, rows);

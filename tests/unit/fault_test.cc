@@ -85,6 +85,9 @@ TEST_F(FaultTest, TheNamedCrashPointKills)
 	gnn_crash_point("pub.after_rename");
 	gnn_crash_point("pub.before_rename");
 	EXPECT_EXIT(gnn_crash_point("pub.before_rename"), ::testing::KilledBySignal(SIGKILL), "");
+	ASSERT_EQ(gnn_fault_parse("signal:step@2"), GNN_OK);
+	gnn_crash_point("step");
+	EXPECT_EXIT(gnn_crash_point("step"), ::testing::KilledBySignal(SIGUSR1), "");
 }
 
 } // namespace

@@ -77,6 +77,7 @@ TEST(OpBackend, EmptyFillsAndCopiesAreLegal)
 
 	EXPECT_EQ(b.b->ops->fill(b.b, &x, 2, 0), GNN_OK);
 	EXPECT_EQ(b.b->ops->copy(b.b, &x, 0, &x, 0, 0, 0), GNN_OK);
+	EXPECT_EQ(b.b->ops->copy(b.b, nullptr, 0, nullptr, 0, 0, 1), GNN_OK);
 	EXPECT_EQ(gnn_backend_check_dense(b.b, 0, 5), GNN_OK);
 	EXPECT_EQ(gnn_backend_check_dense(b.b, 5, 0), GNN_OK);
 	EXPECT_EQ(x, 1);
