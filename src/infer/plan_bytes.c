@@ -5,7 +5,8 @@
 #include "infer/jump.h"
 
 enum {
-	PROBE_ROWS = 512,         /* beside a panel, when the shape of a product is checked */
+	PROBE_ROWS = 512,         /* beside a panel, when a device checks the shape of a product */
+	PACK_COLUMNS = 16,        /* of a packed weight, in multiples of which it is held */
 	INLIST_BYTES = 10 << 20,  /* while weights are summed, or samples drawn */
 	SLACK_BYTES = 2 << 20,    /* queues, rings, threads' objects, HDF5's own */
 	GROUP_ENTRY_BYTES = 64,   /* what a device takes to group one edge */
@@ -140,23 +141,36 @@ static uint64_t work_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 	return floats * sizeof(float);
 }
 
-/* Panels on their way through row programs, and a weight packed for them. */
+/* Floats of the packed weights of a row program. */
+static uint64_t packed_floats(const struct gnn_rowprog *prog)
+{
+	uint64_t floats = 0;
+
+	for (uint32_t i = 0; i < prog->count; i++)
+		if (prog->op[i].kind == GNN_ROW_DENSE)
+			floats += gnn_align_up(prog->op[i].dim_out, PACK_COLUMNS) *
+				prog->op[i].dim_in;
+	return floats;
+}
+
+/* Panels on their way through row programs, and weights packed for them, while they grow too. */
 static uint64_t program_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
-	uint64_t widest = 0, weight = 0, panels = o->backend->ops->unified ? o->threads : 2;
+	const bool unified = o->backend->ops->unified;
+	uint64_t widest = 0, weight = 0, panels = unified ? o->threads : 2;
 
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 		const struct gnn_rowprog *programs[] = {&c->message, &c->keep, &c->late, &c->finish,
 			&c->after, &c->jump};
 
-		for (uint32_t k = 0; k < GNN_COUNT_OF(programs); k++)
+		for (uint32_t k = 0; k < GNN_COUNT_OF(programs); k++) {
 			widest = gnn_max_u64(widest, gnn_rowprog_width(programs[k]));
-		weight = gnn_max_u64(weight, (uint64_t)c->message.dim_in * c->message.dim_out);
-		weight = gnn_max_u64(weight, (uint64_t)c->finish.dim_in * c->finish.dim_out);
+			weight = gnn_max_u64(weight, packed_floats(programs[k]));
+		}
 	}
-	return (gnn_max_u64(panels, 1) * o->backend->ops->panel_rows * (2 * widest + PROBE_ROWS) +
-		2 * weight) * sizeof(float);
+	return (gnn_max_u64(panels, 1) * o->backend->ops->panel_rows *
+		(2 * widest + (unified ? 0 : PROBE_ROWS)) + 2 * weight) * sizeof(float);
 }
 
 /* Ranges staged twice, and what groups the edges of the largest. */

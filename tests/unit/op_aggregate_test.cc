@@ -2,6 +2,8 @@
 // formula bit by bit; the same bits for any thread count and split of the edges.
 #include "unit/op_test.h"
 
+#include "op/cpu/cpu.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -208,8 +210,9 @@ std::vector<uint64_t> mixed_sizes(uint64_t groups)
 
 TEST(OpAggregate, SumFollowsTheFormulaBitByBit)
 {
-	Backend b(2);
+	Backend b(2), narrow(2);
 
+	reinterpret_cast<struct gnn_cpu *>(narrow.b)->wide = false;
 	for (uint32_t width : widths)
 		for (bool weighted : {false, true}) {
 			const Batch batch = Batch::random(mixed_sizes(60), 100, true);
@@ -218,8 +221,12 @@ TEST(OpAggregate, SumFollowsTheFormulaBitByBit)
 				c.batch.weight = random_floats(c.batch.src.size(), 16);
 			c.own_factor = weighted ? 1.25f : 1.0f;
 			const Floats before = c.state;
+			Case other = c;
 			c.run(b, c.batch);
 			c.expect_sum_bits(before);
+			other.run(narrow, other.batch);
+			EXPECT_TRUE(equal_bits(other.state, c.state)) << width;
+			EXPECT_TRUE(equal_bits(other.carry, c.carry)) << width;
 		}
 }
 

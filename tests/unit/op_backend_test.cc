@@ -120,7 +120,7 @@ TEST(OpBackend, RefusedMemoryIsReported)
 		ASSERT_EQ(live_blocks(), before) << n;
 	}
 	EXPECT_EQ(rc, GNN_OK);
-	EXPECT_GT(n, 5);
+	EXPECT_GT(n, 3); // the backend, a packed weight, panels
 }
 
 } // namespace

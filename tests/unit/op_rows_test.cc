@@ -2,6 +2,8 @@
 // same bits for any thread count, place of a row, neighbour and split into calls.
 #include "unit/op_test.h"
 
+#include "op/cpu/cpu.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -187,6 +189,45 @@ TEST(OpRows, SplitsChangeNoBit)
 			got.insert(got.end(), y.begin(), y.end());
 		}
 		EXPECT_TRUE(equal_bits(got, want)) << each;
+	}
+}
+
+// Row r of x W^T as the header says: pieces of 512 products, each a chain of fmaf.
+float product_of(const float *x, const float *w, uint64_t k)
+{
+	float sum = 0;
+
+	for (uint64_t first = 0; first < k; first += 512) {
+		float piece = 0;
+		for (uint64_t i = first; i < std::min<uint64_t>(first + 512, k); i++)
+			piece = std::fmaf(x[i], w[i], piece);
+		sum += piece;
+	}
+	return sum;
+}
+
+// Whatever vectors the machine has.
+TEST(OpRows, ProductsFollowTheFormulaBitByBit)
+{
+	const uint32_t shapes[][2] = {{1, 1}, {33, 47}, {512, 16}, {513, 17}, {1100, 40}};
+	const uint64_t rows = 261;
+	Backend b(2);
+	struct gnn_cpu *c = reinterpret_cast<struct gnn_cpu *>(b.b);
+	const bool can = c->wide;
+
+	for (const auto &[k, n] : shapes) {
+		const Floats w = random_floats(uint64_t(n) * k, 2), x = random_floats(rows * k, 1);
+		const auto p = prog_of({dense_op(w, {}, k, n)});
+		Floats want(rows * n);
+
+		for (uint64_t r = 0; r < rows; r++)
+			for (uint64_t j = 0; j < n; j++)
+				want[r * n + j] = product_of(&x[r * k], &w[j * k], k);
+		for (bool wide : {false, can}) {
+			c->wide = wide;
+			ASSERT_TRUE(equal_bits(run(b, p, x, rows), want))
+				<< k << " to " << n << (wide ? " wide" : "");
+		}
 	}
 }
 

@@ -13,7 +13,7 @@
 enum {
 	TERMS_MAX = 128,
 	HEADS_MAX = 8,    /* whose weights are computed at a time */
-	BLOCK = 8,        /* vectors of state columns in registers */
+	BLOCK = 8,        /* vectors of state columns in registers; half where more are needed */
 	LINE_FLOATS = 16, /* of a cache line */
 	AHEAD_LINES = 64, /* of states asked for before their turn, up to a quarter for each */
 	AHEAD_MAX = 16,   /* groups */
@@ -27,6 +27,7 @@ struct terms {
 	const float *row[TERMS_MAX];
 	const float *weight; /* of entry e at [e stride] */
 	uint32_t     stride, count;
+	bool         wide;   /* AVX-512 */
 };
 
 /* One entry of eight columns; `c` is Kahan's carry. */
@@ -119,10 +120,9 @@ GNN_CPU_INLINE void combine_few(const enum rule rule, float *state, float *carry
  * All columns. The last vector of a width that is no multiple of eight overlaps the one before:
  * it is computed first and stored last, so that what is computed twice comes out the same.
  */
-GNN_CPU_INLINE void combine_columns(const enum rule rule, float *state, float *carry,
-	const struct terms *t, uint64_t width)
+GNN_CPU_INLINE void combine_columns(const enum rule rule, const int block, float *state,
+	float *carry, const struct terms *t, uint64_t width)
 {
-	const int block = rule == PLAIN ? BLOCK : BLOCK / 2; /* the others need more registers */
 	const uint64_t last = width - GNN_LANES;
 	const bool ragged = width % GNN_LANES != 0;
 	gnn_f8 s = {0}, c = {0};
@@ -140,7 +140,7 @@ GNN_CPU_INLINE void combine_columns(const enum rule rule, float *state, float *c
 	}
 	for (; j + (uint64_t)block * GNN_LANES <= width; j += (uint64_t)block * GNN_LANES)
 		combine_block(rule, block, state, carry, t, j);
-	if (rule == PLAIN && j + 4 * GNN_LANES <= width) {
+	if (block == BLOCK && j + 4 * GNN_LANES <= width) {
 		combine_block(rule, 4, state, carry, t, j);
 		j += 4 * GNN_LANES;
 	}
@@ -160,31 +160,40 @@ GNN_CPU_INLINE void combine_columns(const enum rule rule, float *state, float *c
 GNN_CPU_CLONES
 static void combine_plain(float *state, const struct terms *t, uint64_t width)
 {
-	combine_columns(PLAIN, state, NULL, t, width);
+	combine_columns(PLAIN, BLOCK, state, NULL, t, width);
+}
+
+/* What is added in a chain waits: more registers, more chains at a time. */
+GNN_CPU_WIDE
+static void combine_carried_wide(float *state, float *carry, const struct terms *t, uint64_t width)
+{
+	combine_columns(CARRIED, BLOCK, state, carry, t, width);
 }
 
 GNN_CPU_CLONES
 static void combine_carried(float *state, float *carry, const struct terms *t, uint64_t width)
 {
-	combine_columns(CARRIED, state, carry, t, width);
+	combine_columns(CARRIED, BLOCK / 2, state, carry, t, width);
 }
 
 GNN_CPU_CLONES
 static void combine_max(float *state, const struct terms *t, uint64_t width)
 {
-	combine_columns(MAXIMUM, state, NULL, t, width);
+	combine_columns(MAXIMUM, BLOCK / 2, state, NULL, t, width);
 }
 
 GNN_CPU_CLONES
 static void combine_min(float *state, const struct terms *t, uint64_t width)
 {
-	combine_columns(MINIMUM, state, NULL, t, width);
+	combine_columns(MINIMUM, BLOCK / 2, state, NULL, t, width);
 }
 
 static void combine_sums(float *state, float *carry, const struct terms *t, uint64_t width)
 {
 	if (carry == NULL)
 		combine_plain(state, t, width);
+	else if (t->wide)
+		combine_carried_wide(state, carry, t, width);
 	else
 		combine_carried(state, carry, t, width);
 }
@@ -326,7 +335,8 @@ static void combine_softmax(float *state, float *carry, struct terms *t, float *
 {
 	const uint64_t channels = a->width / a->heads;
 	const float one = 1.0f;
-	struct terms sums = {.weight = &one, .stride = 0, .count = t->count};
+	struct terms sums = {.weight = &one, .stride = 0, .count = t->count,
+		.wide = t->wide};
 
 	for (uint32_t head = 0; head < a->heads; head += HEADS_MAX) {
 		const uint32_t heads = (uint32_t)gnn_min_u64(HEADS_MAX, a->heads - head);
@@ -421,13 +431,14 @@ static void combine_terms(float *state, float *carry, struct terms *t, float *we
 	}
 }
 
-static void combine_groups(const struct gnn_aggregate_args *a, uint64_t group, uint64_t end)
+static void combine_groups(const struct gnn_aggregate_args *a, uint64_t group, uint64_t end,
+	bool wide)
 {
 	const struct gnn_edge_batch *batch = &a->batch;
 	const uint64_t lines = gnn_ceil_div(a->width + 1, LINE_FLOATS);
 	const uint64_t ahead = gnn_max_u64(4, gnn_min_u64(AHEAD_LINES / lines, AHEAD_MAX));
 	float weight[TERMS_MAX * HEADS_MAX];
-	struct terms t;
+	struct terms t = {.wide = wide};
 
 	for (; group < end; group++) {
 		float *state = a->state + batch->slot[group] * a->state_pitch;
@@ -464,6 +475,7 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 {
 	const struct gnn_edge_batch *batch = &a->batch;
 	uint64_t cost, pieces;
+	const bool wide = ((const struct gnn_cpu *)b)->wide;
 	int team;
 
 	if (batch->group_count == 0)
@@ -477,6 +489,6 @@ int gnn_cpu_aggregate(struct gnn_backend *b, const struct gnn_aggregate_args *a)
 #pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t i = 0; i < pieces; i++)
 		combine_groups(a, group_at_cost(batch, cost * i / pieces),
-			group_at_cost(batch, cost * (i + 1) / pieces));
+			group_at_cost(batch, cost * (i + 1) / pieces), wide);
 	return GNN_OK;
 }

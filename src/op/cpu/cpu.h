@@ -2,7 +2,7 @@
  * op/cpu/cpu.h - what the files of the CPU backend share.
  *
  * Flow     backend_cpu -> rows (widen, dense, elementwise), aggregate
- * Owns     the backend object: thread count, panels of each thread, checked dense shapes
+ * Owns     the backend object: thread count, panels of each thread, packed weights
  * Lends    nothing
  * Thread   one caller; the operations open their own parallel regions
  * Fails    GNN_EOS memory
@@ -22,25 +22,24 @@
 #else
 #define GNN_CPU_CLONES
 #endif
+/* A function for AVX-512, with 32 registers: called where gnn_cpu.wide says so. The same bits. */
+#if defined(__x86_64__)
+#define GNN_CPU_WIDE __attribute__((target("arch=x86-64-v4")))
+#else
+#define GNN_CPU_WIDE
+#endif
 #define GNN_CPU_INLINE static inline __attribute__((always_inline))
 
 enum { GNN_CPU_TILE = 16 }; /* output columns of one block of a packed weight */
-
-/* A dense shape that was checked, and whether it runs on the own kernel. */
-struct gnn_cpu_shape {
-	uint32_t dim_in, dim_out;
-	bool     own;
-};
 
 struct gnn_cpu {
 	struct gnn_backend base;
 	uint32_t threads;
 	float   *scratch;        /* (threads, scratch_floats) */
 	uint64_t scratch_floats;
-	float   *packed;         /* weights as the own kernel wants them */
+	float   *packed;         /* weights as gnn_cpu_dense_pack leaves them */
 	uint64_t packed_floats;
-	struct gnn_cpu_shape *shapes;
-	uint32_t shape_count;
+	bool     wide;           /* the machine has AVX-512 */
 };
 
 /*
@@ -75,17 +74,15 @@ int  gnn_cpu_reserve(struct gnn_cpu *c, uint64_t floats);
 void gnn_cpu_widen(float *to, uint64_t to_pitch, const void *from, enum gnn_dtype type,
 	uint64_t from_pitch, uint64_t width, uint64_t rows);
 
-/* y = x W^T, GNN_PANEL_ROWS rows whatever p->rows is; bias and the like are left to the caller. */
-void gnn_cpu_dense_blas(const struct gnn_rowop *op, const struct gnn_cpu_panel *p);
-
-/* The same in a fixed order per row, by the packed weight: blocks of GNN_CPU_TILE columns. */
-void gnn_cpu_dense_own (const struct gnn_rowop *op, const struct gnn_cpu_panel *p,
-	const float *packed);
+/*
+ * y = x W^T, GNN_PANEL_ROWS rows whatever p->rows is, by the packed weight: blocks of GNN_CPU_TILE
+ * columns. Each value is the sum of pieces of 512 products, in order; a piece is a chain of fmaf
+ * in order. So a row has the same bits at any place, on any thread and machine. Bias and the like
+ * are left to the caller.
+ */
+void gnn_cpu_dense     (const struct gnn_rowop *op, const struct gnn_cpu_panel *p,
+	const float *packed, bool wide);
 void gnn_cpu_dense_pack(float *packed, const struct gnn_rowop *op, uint64_t block);
-
-/* Checks the shape unless that was done, and notes the verdict. */
-int  gnn_cpu_check_dense (struct gnn_backend *b, uint32_t dim_in, uint32_t dim_out);
-bool gnn_cpu_dense_is_own(const struct gnn_cpu *c, uint32_t dim_in, uint32_t dim_out);
 
 /* The row operation of p's rows, all kinds but GNN_ROW_DENSE. */
 void gnn_cpu_elementwise(const struct gnn_rowop *op, const struct gnn_cpu_panel *p);

@@ -66,7 +66,11 @@ int gnn_cpu_linear(struct gnn_backend *b, const struct gnn_linear_args *a)
 	const int saved = omp_get_max_threads();
 
 	GNN_ASSERT(!a->add || a->bias == NULL);
-	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
+	/*
+	 * The openmp flavour of OpenBLAS asks OpenMP how many threads a call may use, and a team
+	 * of one does not count as a parallel region: the threads of the team inherit this 1.
+	 */
+	omp_set_num_threads(1);
 #pragma omp parallel for num_threads(team) schedule(dynamic)
 	for (uint64_t r = 0; r < a->rows; r += GNN_PANEL_ROWS)
 		multiply_panel(a, r);
@@ -147,7 +151,7 @@ int gnn_cpu_linear_back(struct gnn_backend *b, const struct gnn_linear_back_args
 
 	if (a->rows == 0)
 		return GNN_OK;
-	omp_set_num_threads(1); /* for OpenBLAS: see rows.c */
+	omp_set_num_threads(1); /* for OpenBLAS: as above */
 	if (a->dw != NULL || a->dbias != NULL)
 		rc = add_weights(c, a, team);
 #pragma omp parallel for num_threads(team) schedule(dynamic)

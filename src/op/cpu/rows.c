@@ -15,7 +15,8 @@ struct bench {
 /* What all threads share. */
 struct job {
 	const struct gnn_rows_args *a;
-	float *packed[GNN_ROWPROG_MAX]; /* weight of each operation on the own kernel, or NULL */
+	const struct gnn_cpu *c;
+	float *packed[GNN_ROWPROG_MAX]; /* weight of each dense operation, or NULL */
 };
 
 static uint64_t panel_pitch(const struct gnn_rowprog *prog)
@@ -53,12 +54,9 @@ static void pad_panel(float *panel, uint64_t pitch, uint64_t rows, uint32_t widt
 }
 
 static void run_dense(const struct gnn_rowop *op, const struct gnn_cpu_panel *p,
-	const float *packed)
+	const float *packed, bool wide)
 {
-	if (packed != NULL)
-		gnn_cpu_dense_own(op, p, packed);
-	else
-		gnn_cpu_dense_blas(op, p);
+	gnn_cpu_dense(op, p, packed, wide);
 	if (op->bias != NULL)
 		gnn_cpu_bias(op, p);
 }
@@ -93,7 +91,7 @@ static void run_panel(const struct job *job, const struct bench *bench, uint64_t
 			if (p.rows < GNN_PANEL_ROWS)
 				pad_panel(bench->panel[p.from != bench->panel[0]], bench->pitch,
 					p.rows, op->dim_in);
-			run_dense(op, &p, job->packed[i]);
+			run_dense(op, &p, job->packed[i], job->c->wide);
 		} else {
 			gnn_cpu_elementwise(op, &p);
 		}
@@ -103,7 +101,7 @@ static void run_panel(const struct job *job, const struct bench *bench, uint64_t
 	put_panel(&p, a, index);
 }
 
-/* Checks shapes not seen before and finds room for the weights that the own kernel wants packed. */
+/* Finds room for the packed weights. */
 static int prepare_dense(struct gnn_cpu *c, struct job *job)
 {
 	const struct gnn_rowprog *prog = job->a->prog;
@@ -115,9 +113,6 @@ static int prepare_dense(struct gnn_cpu *c, struct job *job)
 
 		at[i] = UINT64_MAX;
 		if (op->kind != GNN_ROW_DENSE)
-			continue;
-		GNN_TRY(gnn_cpu_check_dense(&c->base, op->dim_in, op->dim_out));
-		if (!gnn_cpu_dense_is_own(c, op->dim_in, op->dim_out))
 			continue;
 		at[i] = floats;
 		floats += gnn_align_up(op->dim_out, GNN_CPU_TILE) * op->dim_in;
@@ -157,8 +152,7 @@ int gnn_cpu_rows(struct gnn_backend *b, const struct gnn_rows_args *a)
 	struct gnn_cpu *c = (struct gnn_cpu *)b;
 	const uint64_t pitch = panel_pitch(a->prog);
 	const uint64_t panels = gnn_ceil_div(a->rows, GNN_PANEL_ROWS);
-	const int saved = omp_get_max_threads();
-	struct job job = {.a = a};
+	struct job job = {.a = a, .c = c};
 	int rc = GNN_OK;
 
 	if (a->rows == 0)
@@ -168,11 +162,6 @@ int gnn_cpu_rows(struct gnn_backend *b, const struct gnn_rows_args *a)
 		(a->from_dtype == GNN_F32 && a->from_pitch == a->to_pitch));
 	GNN_TRY(prepare_dense(c, &job));
 	GNN_TRY(gnn_cpu_reserve(c, 2 * GNN_PANEL_ROWS * pitch));
-	/*
-	 * The openmp flavour of OpenBLAS asks OpenMP how many threads a call may use, and a team
-	 * of one does not count as a parallel region: the threads of the team inherit this 1.
-	 */
-	omp_set_num_threads(1);
 #pragma omp parallel num_threads((int)gnn_min_u64(c->threads, panels))
 	{
 		float *mine = c->scratch + (uint64_t)omp_get_thread_num() * c->scratch_floats;
@@ -183,7 +172,6 @@ int gnn_cpu_rows(struct gnn_backend *b, const struct gnn_rows_args *a)
 		for (uint64_t i = 0; i < panels; i++)
 			run_panel(&job, &bench, i);
 	}
-	omp_set_num_threads(saved);
 out:
 	return rc;
 }

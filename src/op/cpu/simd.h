@@ -1,5 +1,5 @@
 /*
- * op/cpu/simd.h - eight floats at a time in plain C, for sums that must stay in registers.
+ * op/cpu/simd.h - eight or sixteen floats at a time in plain C, for sums that stay in registers.
  *
  * Flow     dense, aggregate -> [simd]
  * Owns     nothing
@@ -21,6 +21,7 @@
 enum { GNN_LANES = 8 };
 
 typedef float   gnn_f8 __attribute__((vector_size(32)));
+typedef float   gnn_f16 __attribute__((vector_size(64)));
 typedef int32_t gnn_i8 __attribute__((vector_size(32)));
 
 GNN_CPU_INLINE void gnn_f8_load(gnn_f8 *to, const float *from)
@@ -41,6 +42,27 @@ GNN_CPU_INLINE void gnn_f8_fma(gnn_f8 *y, float w, const gnn_f8 *x, const gnn_f8
 	memcpy(lane, s, sizeof(lane));
 	memcpy(by, x, sizeof(by));
 	for (int i = 0; i < GNN_LANES; i++)
+		lane[i] = fmaf(w, by[i], lane[i]);
+	memcpy(y, lane, sizeof(lane));
+}
+
+GNN_CPU_INLINE void gnn_f16_load(gnn_f16 *to, const float *from)
+{
+	memcpy(to, from, sizeof(*to));
+}
+
+GNN_CPU_INLINE void gnn_f16_store(float *to, const gnn_f16 *from)
+{
+	memcpy(to, from, sizeof(*from));
+}
+
+GNN_CPU_INLINE void gnn_f16_fma(gnn_f16 *y, float w, const gnn_f16 *x, const gnn_f16 *s)
+{
+	float lane[2 * GNN_LANES], by[2 * GNN_LANES];
+
+	memcpy(lane, s, sizeof(lane));
+	memcpy(by, x, sizeof(by));
+	for (int i = 0; i < 2 * GNN_LANES; i++)
 		lane[i] = fmaf(w, by[i], lane[i]);
 	memcpy(y, lane, sizeof(lane));
 }
