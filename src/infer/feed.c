@@ -83,8 +83,8 @@ uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
 		(o->list_bytes + padding) * (ahead_of(o, LIST_SHARE * o->list_bytes) +
 			neighbors_lent(o)) +
 		(o->lists ? (o->share == NULL ? o->ahead * (o->chunk_rows + 1) * 8 : 0) :
-			o->entries * 16 + o->ahead * gnn_program_bytes(o->entries,
-				o->store->vertices)) +
+			o->entries * 16 + gnn_max_u64(o->lanes, 1) * gnn_grouper_lane_bytes() +
+				o->ahead * gnn_program_bytes(o->entries, o->store->vertices)) +
 		(o->weighted ? weight_bytes(o) : 0) + (o->share != NULL ? round_bytes(o) : 0) +
 		(weighs(o) && !o->lists ? o->entries * sizeof(float) * o->ahead : 0);
 }
@@ -408,6 +408,7 @@ static int make_grouper(struct gnn_feed *f)
 
 	GNN_TRY(gnn_grouper_init(&f->grouper, o->degrees, &o->to, rows, o->entries,
 		o->drop_loops && o->share == NULL));
+	GNN_TRY(gnn_grouper_share(&f->grouper, (uint32_t)gnn_max_u64(o->lanes, 1)));
 	if (o->weighted)
 		GNN_TRY(gnn_grouper_weigh(&f->grouper, o->own_weights));
 	if (o->sample.fanout != 0)

@@ -3,8 +3,10 @@
 
 #include "base/mem.h"
 
+#include <omp.h>
 #include <string.h>
 
+enum { LANE_ENTRIES = 1 << 14 }; /* below, waking a thread takes longer than it helps */
 enum { SAMPLE_BLOCK = 64 }; /* edges whose thresholds are asked for ahead of their turn */
 enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
 
@@ -64,14 +66,37 @@ int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
 	g->digit_bits = (vertex_bits + g->digits - 1) / g->digits;
 	GNN_NEW_ARRAY(g->entry, entries, GNN_MEM_TOPOLOGY);
 	GNN_NEW_ARRAY(g->spare, entries, GNN_MEM_TOPOLOGY);
+	GNN_TRY(gnn_grouper_share(g, 1));
 out:
 	if (rc < 0)
 		gnn_grouper_fini(g);
 	return rc;
 }
 
+uint64_t gnn_grouper_lane_bytes(void)
+{
+	return ((UINT64_C(1) << DIGIT_BITS_MAX) + 1) * sizeof(uint64_t);
+}
+
+int gnn_grouper_share(struct gnn_grouper *g, uint32_t lanes)
+{
+	int rc;
+
+	GNN_ASSERT(lanes > 0 && g->count == 0);
+	gnn_mem_free(g->start);
+	gnn_mem_free(g->groups);
+	g->start = g->groups = NULL;
+	g->lanes = lanes;
+	GNN_NEW_ARRAY(g->start, (uint64_t)lanes << g->digit_bits, GNN_MEM_TOPOLOGY);
+	GNN_NEW_ARRAY(g->groups, lanes, GNN_MEM_TOPOLOGY);
+out:
+	return rc;
+}
+
 void gnn_grouper_fini(struct gnn_grouper *g)
 {
+	gnn_mem_free(g->start);
+	gnn_mem_free(g->groups);
 	gnn_mem_free(g->entry);
 	gnn_mem_free(g->spare);
 	gnn_mem_free(g->weight);
@@ -227,39 +252,86 @@ out:
 	return rc;
 }
 
-/* One stable pass over the digit at `shift`, from entry to spare, which change places. */
-static void radix_pass(struct gnn_grouper *g, uint32_t shift)
+/* Entries [begin, end) of a lane. */
+struct lane {
+	uint64_t begin, end;
+	uint32_t index, count;
+};
+
+static struct lane this_lane(const struct gnn_grouper *g)
 {
-	uint64_t start[1 << DIGIT_BITS_MAX] = {0}, mask = (UINT64_C(1) << g->digit_bits) - 1;
-	uint64_t *from = g->entry, *to = g->spare, sum = 0;
-	float *weight = g->weight;
+	const uint64_t index = (uint64_t)omp_get_thread_num();
+	const uint64_t count = (uint64_t)omp_get_num_threads();
 
-	for (uint64_t i = 0; i < g->count; i++)
-		start[(from[i] >> shift) & mask]++;
-	for (uint64_t d = 0; d <= mask; d++) {
-		uint64_t n = start[d];
+	return (struct lane){g->count * index / count, g->count * (index + 1) / count,
+		(uint32_t)index, (uint32_t)count};
+}
 
-		start[d] = sum;
-		sum += n;
-	}
-	for (uint64_t i = 0; weight == NULL && i < g->count; i++)
+static void count_digits(const struct gnn_grouper *g, const struct lane *l, uint32_t shift)
+{
+	const uint64_t mask = (UINT64_C(1) << g->digit_bits) - 1, *entry = g->entry;
+	uint64_t *start = g->start + ((uint64_t)l->index << g->digit_bits);
+
+	memset(start, 0, (mask + 1) * sizeof(*start));
+	for (uint64_t i = l->begin; i < l->end; i++)
+		start[(entry[i] >> shift) & mask]++;
+}
+
+/* Counts become places: digit by digit, within one lane by lane. */
+static void place_digits(const struct gnn_grouper *g, uint32_t lanes)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t d = 0; d >> g->digit_bits == 0; d++)
+		for (uint64_t l = 0; l < lanes; l++) {
+			uint64_t *start = &g->start[(l << g->digit_bits) + d], n = *start;
+
+			*start = sum;
+			sum += n;
+		}
+}
+
+static void move_entries(const struct gnn_grouper *g, const struct lane *l, uint32_t shift)
+{
+	const uint64_t mask = (UINT64_C(1) << g->digit_bits) - 1, *from = g->entry;
+	uint64_t *start = g->start + ((uint64_t)l->index << g->digit_bits), *to = g->spare;
+
+	for (uint64_t i = l->begin; g->weight == NULL && i < l->end; i++)
 		to[start[(from[i] >> shift) & mask]++] = from[i];
-	for (uint64_t i = 0; weight != NULL && i < g->count; i++) {
+	for (uint64_t i = l->begin; g->weight != NULL && i < l->end; i++) {
 		uint64_t at = start[(from[i] >> shift) & mask]++;
 
 		to[at] = from[i];
-		g->weight_spare[at] = weight[i];
+		g->weight_spare[at] = g->weight[i];
 	}
-	g->entry = to;
-	g->spare = from;
+}
+
+static void swap_entries(struct gnn_grouper *g)
+{
+	uint64_t *entry = g->entry;
+	float *weight = g->weight;
+
+	g->entry = g->spare;
+	g->spare = entry;
 	g->weight = g->weight_spare;
 	g->weight_spare = weight;
 }
 
-static void sort_entries(struct gnn_grouper *g)
+/* Stable passes, one a digit; called by all threads of a team. */
+static void sort_entries(struct gnn_grouper *g, const struct lane *l)
 {
-	for (uint32_t d = 0; d < g->digits; d++)
-		radix_pass(g, g->row_bits + d * g->digit_bits);
+	for (uint32_t d = 0; d < g->digits; d++) {
+		const uint32_t shift = g->row_bits + d * g->digit_bits;
+
+		count_digits(g, l, shift);
+#pragma omp barrier
+#pragma omp single
+		place_digits(g, l->count);
+		move_entries(g, l, shift);
+#pragma omp barrier
+#pragma omp single
+		swap_entries(g);
+	}
 }
 
 static uint64_t carry_of(const struct gnn_grouper *g, gnn_vid v)
@@ -282,21 +354,84 @@ static void weigh_entries(const struct gnn_grouper *g, struct gnn_program *p)
 	}
 }
 
-void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
+/* Whether entry i is the first of its destination. */
+static bool begins_group(const struct gnn_grouper *g, uint64_t i)
 {
-	uint64_t own = UINT64_C(1) << (g->row_bits - 1), groups = 0, last = UINT64_MAX;
+	return i == 0 || g->entry[i] >> g->row_bits != g->entry[i - 1] >> g->row_bits;
+}
 
-	sort_entries(g);
-	for (uint64_t i = 0; i < g->count; i++) {
+/* How many groups begin in a lane; then, one after the other, which is the first. */
+static void count_groups(const struct gnn_grouper *g, const struct lane *l)
+{
+	uint64_t groups = 0;
+
+	for (uint64_t i = l->begin; i < l->end; i++)
+		groups += begins_group(g, i);
+	g->groups[l->index] = groups;
+}
+
+static void place_groups(const struct gnn_grouper *g, uint32_t lanes)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t l = 0; l < lanes; l++) {
+		uint64_t n = g->groups[l];
+
+		g->groups[l] = sum;
+		sum += n;
+	}
+}
+
+/* Returns how many groups begin in this lane and those before it. */
+static uint64_t write_groups(const struct gnn_grouper *g, const struct lane *l,
+	struct gnn_program *p)
+{
+	const uint64_t own = UINT64_C(1) << (g->row_bits - 1);
+	uint64_t group = g->groups[l->index];
+
+	for (uint64_t i = l->begin; i < l->end; i++) {
 		uint64_t e = g->entry[i], v = e >> g->row_bits;
 
-		if (v != last) {
-			p->vertex[groups] = v;
-			p->carry[groups] = carry_of(g, g->to.first + v);
-			p->first[groups++] = i;
-			last = v;
+		if (begins_group(g, i)) {
+			p->vertex[group] = v;
+			p->carry[group] = carry_of(g, g->to.first + v);
+			if (g->now != NULL)
+				p->next_[group] = g->now[g->to.first + v];
+			p->first[group++] = i;
 		}
 		p->src[i] = (uint32_t)(e & (own - 1)) | ((e & own) != 0 ? GNN_OWN_BIT : 0);
+	}
+	return group;
+}
+
+/* Where the groups of each lane go; called by all threads of a team. */
+static void share_groups(const struct gnn_grouper *g, const struct lane *l)
+{
+	if (l->count == 1) {
+		g->groups[0] = 0;
+		return;
+	}
+	count_groups(g, l);
+#pragma omp barrier
+#pragma omp single
+	place_groups(g, l->count);
+}
+
+void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
+{
+	const uint64_t lanes = gnn_min_u64(g->lanes, 1 + g->count / LANE_ENTRIES);
+	uint64_t groups = 0;
+
+#pragma omp parallel num_threads((int)lanes)
+	{
+		const struct lane l = this_lane(g);
+		uint64_t end;
+
+		sort_entries(g, &l);
+		share_groups(g, &l);
+		end = write_groups(g, &l, p);
+		if (l.index + 1 == l.count)
+			groups = end;
 	}
 	p->first[groups] = g->count;
 	p->batch = (struct gnn_edge_batch){.group_count = groups, .entry_count = g->count,
@@ -306,7 +441,5 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 	if (p->weight != NULL)
 		weigh_entries(g, p);
 	p->next = g->now != NULL ? p->next_ : NULL;
-	for (uint64_t k = 0; g->now != NULL && k < groups; k++)
-		p->next[k] = g->now[g->to.first + p->vertex[k]];
 	g->count = 0;
 }

@@ -4,13 +4,13 @@
  * Flow     feed (edges in source order) -> [program] -> executor (gnn_edge_batch)
  * Owns     the sort buffers of a grouper; the arrays of a program
  * Lends    nothing
- * Thread   a grouper belongs to one thread; a program to who holds it
+ * Thread   a grouper belongs to one thread, which may ask others to help; a program to who holds it
  * Fails    GNN_EDATA a neighbour outside the graph; GNN_EOS memory
  *
  * An entry is one 64-bit word, destination (from the range's first) above, row of the chunk below,
  * so that one stable radix sort over the destination's bits keeps source order within each
- * destination. The own row of v is an entry of its own, in front of the listed out-edges of v.
- * Weights move with the entries.
+ * destination: on several lanes too, each of which takes a stretch of the entries. The own row of
+ * v is an entry of its own, in front of the listed out-edges of v. Weights move with the entries.
  */
 #ifndef GNN_INFER_PROGRAM_H
 #define GNN_INFER_PROGRAM_H
@@ -35,6 +35,9 @@ struct gnn_grouper {
 	uint32_t  digit_bits;
 	uint64_t  capacity;  /* entries */
 	uint64_t  count;
+	uint32_t  lanes;     /* threads that sort, at least 1 */
+	uint64_t *start;     /* (lanes, 2^digit_bits) where each digit of a lane goes */
+	uint64_t *groups;    /* (lanes) destinations whose first entry is in a lane */
 	uint64_t *entry, *spare;
 	const float *own_weights; /* (V) or NULL: 1 */
 	float    *weight, *weight_spare; /* NULL: edges have none */
@@ -57,6 +60,9 @@ int  gnn_program_weigh(struct gnn_program *p, uint64_t entries);
 int  gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
 	const struct gnn_range *to, uint64_t rows, uint64_t entries, bool drop_loops);
 void gnn_grouper_fini(struct gnn_grouper *g);
+/* From here on so many threads sort; the order does not depend on it. */
+int  gnn_grouper_share(struct gnn_grouper *g, uint32_t lanes);
+uint64_t gnn_grouper_lane_bytes(void);
 /* From here on entries have weights; those of own rows are `own_weights` (V), or 1 when NULL. */
 int  gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights);
 

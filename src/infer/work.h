@@ -46,7 +46,7 @@ struct gnn_feed_opts {
 	const struct gnn_store   *store;
 	const struct gnn_degrees *degrees;
 	const struct gnn_share   *share; /* of several ranks; NULL: this one is alone */
-	uint32_t lanes;       /* several ranks: threads that hand out edges */
+	uint32_t lanes;       /* threads that group edges and hand them out to ranks; 0 is 1 */
 	uint32_t shards, shard; /* several ranks: destinations that all ask for now */
 	uint32_t panel_rows;
 	struct gnn_rows  rows; /* of every vertex from first_row on, or NONE: only topology */

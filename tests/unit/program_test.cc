@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <ostream>
 #include <random>
@@ -131,6 +132,57 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ProgramTest,
 		Case{5000, 256, 1024, false, true, false},
 		Case{uint64_t{1} << 31, 256, uint64_t{1} << 30, true, true, false},
 		Case{uint64_t{1} << 32, 256, 512, true, true, true}));
+
+// Many entries, hubs and few destinations among them, sorted by several threads.
+TEST(Program, LanesChangeNothing)
+{
+	for (uint64_t vertices : {uint64_t{3}, uint64_t{5000}, uint64_t{1} << 23}) {
+		const uint64_t rows = 2048, degree = 60, capacity = rows * degree;
+		Degrees degrees(vertices, {1});
+		const struct gnn_range all = {0, vertices, 0};
+		struct gnn_program want;
+
+		for (uint32_t lanes : {1u, 2u, 3u, 7u}) {
+			std::mt19937_64 random(vertices);
+			struct gnn_grouper g;
+			struct gnn_program p;
+
+			ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, &all, rows, capacity, false),
+				GNN_OK);
+			ASSERT_EQ(gnn_grouper_share(&g, lanes), GNN_OK);
+			ASSERT_EQ(gnn_grouper_weigh(&g, nullptr), GNN_OK);
+			ASSERT_EQ(gnn_program_init(&p, capacity, vertices), GNN_OK);
+			ASSERT_EQ(gnn_program_weigh(&p, capacity), GNN_OK);
+			for (uint32_t r = 0; r < rows; r++) {
+				std::vector<uint32_t> list(degree);
+				std::vector<float> weights(degree);
+				for (uint64_t i = 0; i < degree; i++) {
+					list[i] = uint32_t(random() % 3 == 0 ? 1 :
+						random() % vertices);
+					weights[i] = float(random() % 4096);
+				}
+				ASSERT_EQ(gnn_grouper_edges(&g, r, r, list.data(), weights.data(),
+						  GNN_U32, degree),
+					GNN_OK);
+			}
+			gnn_grouper_end(&g, &p);
+			gnn_grouper_fini(&g);
+			if (lanes == 1) {
+				want = p;
+				continue;
+			}
+			const uint64_t groups = want.batch.group_count;
+			ASSERT_EQ(p.batch.group_count, groups);
+			EXPECT_EQ(memcmp(p.vertex, want.vertex, groups * 8), 0);
+			EXPECT_EQ(memcmp(p.carry, want.carry, groups * 8), 0);
+			EXPECT_EQ(memcmp(p.first, want.first, (groups + 1) * 8), 0);
+			EXPECT_EQ(memcmp(p.src, want.src, capacity * 4), 0);
+			EXPECT_EQ(memcmp(p.weight, want.weight, capacity * 4), 0);
+			gnn_program_fini(&p);
+		}
+		gnn_program_fini(&want);
+	}
+}
 
 TEST(Program, ANeighbourOutsideTheGraphIsRefused)
 {
