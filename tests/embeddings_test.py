@@ -167,6 +167,28 @@ class Embeddings(TrainCase):
             if p.returncode != 0:
                 self.assertIn('memory', p.stderr)
 
+    def test_a_cpu_too_slow_for_its_share_is_waited_for(self):
+        args = ('--fanout', 4, *EMBED, '--super-batch', 2, '--epochs', 2)
+        usual, model = self.train(*args)
+        for pipeline in ('on', 'off'):
+            slow, same = self.train(*args, '--faults', 'embed:slow%1', '--pipeline', pipeline)
+            self.assertEqual(same, model)
+            self.assertEqual(stale(slow), stale(usual))
+        self.assertGreater(total(slow, 'cpu_embed_s'), total(usual, 'cpu_embed_s') + .3)
+
+    def test_no_memory_for_the_rows_that_are_kept(self):
+        """Every vertex is hot: what is kept of them does not fit the budget."""
+        store = self.path('hot.h5')
+        run('generate', 'sbm', store, '--vertices', 12000, '--edge-factor', 4, '--feat-dim', 1000,
+            '--dtype', 'f16', '--train-count', 300)
+        for reuse in ('aggregates', 'embeddings'):
+            text = run_fails(self, 71, '--host-memory', 'train', store, '--out',
+                             self.path('r.safetensors'), *SMALL, '--fanout', 2, *LAYER,
+                             '--reuse', reuse, '--hot-ratio', 1, '--hot-policy', 'degree',
+                             '--batch-size', 300, '--super-batch', 1, '--host-memory', '34M')
+            self.assertIn('would suffice', text)
+            self.assertFalse(os.path.exists(self.path('r.safetensors')))
+
     HYBRID = ('--fanout', 4, *EMBED, '--epochs', 12, '--batch-size', 50, '--super-batch', 2)
 
     def replayed(self, *args):

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "infer/identity.h"
 #include "infer/infer.h"
+#include "io/file.h"
 #include "io/store_schema.h"
 #include "io/stream.h"
 #include "op/cpu/cpu.h"
@@ -31,8 +32,29 @@ static int name_file(char path[PATH_BYTES], const struct gnn_store *s, const cha
 	return GNN_OK;
 }
 
+/* Whole results of something else are not overwritten: their name was given to them by hand. */
+static int refuse_other(const struct gnn_bottom_opts *o, const char *path, const char *id)
+{
+	struct gnn_container *c = NULL;
+	const char *found = NULL;
+	int rc = GNN_OK;
+
+	if (gnn_file_exists(path) && gnn_container_open(&c, &(struct gnn_container_opts){
+		.path = path, .format = GNN_FORMAT_RESULT, .engine = GNN_DIO_AUTO}) == GNN_OK)
+		found = gnn_container_text(c, GNN_ATTR_RUN);
+	gnn_err_clear();
+	if (found != NULL && strcmp(found, id) != 0)
+		rc = gnn_err(GNN_ECONFIG, "%s holds aggregates of something else, found %.16s, "
+			"wanted %s of %s and %s: remove it, or give it its own name back", path,
+			found, id, gnn_container_path(o->store->container),
+			gnn_arch_name(o->arch));
+	gnn_container_close(c);
+	return rc;
+}
+
 /* Runs the engine unless the file is there and is what its name says. */
-static int make(struct gnn_bottom *b, struct gnn_infer_opts *o, char path[PATH_BYTES])
+static int make(struct gnn_bottom *b, const struct gnn_bottom_opts *of,
+	struct gnn_infer_opts *o, char path[PATH_BYTES])
 {
 	struct gnn_infer_report *report = NULL;
 	struct gnn_manifest *facts = NULL;
@@ -44,6 +66,7 @@ static int make(struct gnn_bottom *b, struct gnn_infer_opts *o, char path[PATH_B
 	GNN_TRY(gnn_identity_collect(facts, o));
 	gnn_identity_id(facts, id);
 	GNN_TRY(name_file(path, o->store, id));
+	GNN_TRY(refuse_other(of, path, id));
 	b->made = !gnn_identity_is_done(o, id);
 	if (b->made)
 		GNN_TRY(gnn_infer_run(o, report));
@@ -92,7 +115,7 @@ int gnn_bottom_open(struct gnn_bottom **out, const struct gnn_bottom_opts *o)
 	GNN_NEW(b, GNN_MEM_MISC);
 	b->parts = gnn_net_parts(o->arch);
 	GNN_TRY(gnn_model_bare(&infer.model, o->arch, (uint32_t)o->store->features->cols));
-	GNN_TRY(make(b, &infer, path));
+	GNN_TRY(make(b, o, &infer, path));
 	GNN_TRY(open_file(b, o->store, path));
 	if (b->made)
 		gnn_log(GNN_LOG_INFO, "train", "%s: aggregates of %llu vertices made in %.2f s, "

@@ -5,12 +5,13 @@
  * Owns     the open file; in memory, aggregates and, where the layer takes them, features
  * Lends    all of it, until close
  * Thread   constant once loaded
- * Fails    GNN_ECONFIG an architecture whose aggregate depends on weights; GNN_EDATA a damaged
- *          file (names it); GNN_ECREAT, GNN_EIO beside the store; as the inference
+ * Fails    GNN_ECONFIG an architecture whose aggregate depends on weights, a file of something
+ *          else; GNN_EDATA a damaged one (both named); GNN_ECREAT, GNN_EIO beside the store; as
+ *          the inference
  *
  * The aggregate of a vertex depends on graph, features and architecture alone: one reading of the
- * features makes all. The hash is of those, of the version and of the backend; a file that does
- * not hold what its name says is made anew and takes the name by a rename.
+ * features makes all. The hash is of those, of the version and of the backend; a file that cannot
+ * be read is made anew and takes the name by a rename; a whole one of something else is refused.
  */
 #ifndef GNN_TRAIN_BOTTOM_H
 #define GNN_TRAIN_BOTTOM_H
