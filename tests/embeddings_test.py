@@ -18,7 +18,7 @@ program.numpy_or_skip()
 CORA = os.path.join(SHARED, 'data', 'cora')
 SMALL = ('--hidden', 16, '--batch-size', 100, '--epochs', 3, '--log', 'warn')
 LAYER = ('--orchestration', 'layer')
-EMBED = (*LAYER, '--reuse', 'embeddings')
+EMBED = (*LAYER, '--reuse', 'embeddings', '--hot-ratio', .2)
 WAYS = (('gcn', 'none'), ('gcn', 'aggregate'), ('sage', 'none'), ('sage', 'aggregate'),
         ('gin', 'none'), ('gat', 'none'))
 
@@ -89,6 +89,14 @@ class Embeddings(TrainCase):
         self.assertLess(used[few], used[many])
         self.assertEqual(made[3, 0, 'presample', 'none'], 0)
         self.assertEqual(made[few], made[3, .3, 'presample', 'aggregate'])
+
+    def test_few_vertices_are_hot_unless_more_are_asked_for(self):
+        for reuse, ratio in (('embeddings', .02), ('aggregates', .2)):
+            way = ('--fanout', 4, *LAYER, '--reuse', reuse)
+            _, model = self.train(*way)
+            self.assertEqual(self.train(*way, '--hot-ratio', 'auto')[1], model)
+            self.assertEqual(self.train(*way, '--hot-ratio', ratio)[1], model)
+            self.assertNotEqual(self.train(*way, '--hot-ratio', .1)[1], model)
 
     def test_the_metrics_have_the_staleness_too(self):
         name = self.path('m.jsonl')
@@ -183,11 +191,11 @@ class Embeddings(TrainCase):
             '--dtype', 'f16', '--train-count', 300)
         for reuse in ('aggregates', 'embeddings'):
             text = run_fails(self, 71, '--host-memory', 'train', store, '--out',
-                             self.path('r.safetensors'), *SMALL, '--fanout', 2, *LAYER,
+                             self.path('hot.safetensors'), *SMALL, '--fanout', 2, *LAYER,
                              '--reuse', reuse, '--hot-ratio', 1, '--hot-policy', 'degree',
                              '--batch-size', 300, '--super-batch', 1, '--host-memory', '34M')
             self.assertIn('would suffice', text)
-            self.assertFalse(os.path.exists(self.path('r.safetensors')))
+            self.assertFalse(os.path.exists(self.path('hot.safetensors')))
 
     HYBRID = ('--fanout', 4, *EMBED, '--epochs', 12, '--batch-size', 50, '--super-batch', 2)
 

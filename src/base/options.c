@@ -309,8 +309,9 @@ static const struct gnn_option options[] = {
 		.choices = gnn_choices_reuse, .help = "What of --orchestration layer is kept"},
 	{ROW("super-batch", COUNT, RUN, TRAIN), FIELD(super_batch), .preset = "4", .min = 1,
 		.max = 0x1p32, .wanted = "N", .help = "Steps that share what is reused"},
-	{ROW("hot-ratio", REAL, RUN, TRAIN), FIELD(hot_ratio), .preset = "0.2", .max = 1,
-		.wanted = "X", .help = "Share of the vertices that are hot, at most"},
+	{ROW("hot-ratio", REAL, RUN, TRAIN), FIELD(hot_ratio), .preset = "auto",
+		.zero_word = "auto", .max = 1, .wanted = "X", .help = "Share of the vertices that "
+			"are hot, at most; auto: 0.2, of embeddings 0.02"},
 	{ROW("hot-policy", CHOICE, RUN, TRAIN), FIELD(hot_policy), .preset = "presample",
 		.choices = gnn_choices_hot, .help = "Which vertices are hot"},
 	{ROW("hybrid", CHOICE, RUN, TRAIN), FIELD(hybrid), .preset = "off",

@@ -29,6 +29,10 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 
 enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
 
+/* Aggregates are never stale; of stale rows this many cost no accuracy on any graph tried. */
+#define HOT_RATIO       .2
+#define HOT_RATIO_STALE .02
+
 /* What the options become: lists read, names made. */
 struct job {
 	struct gnn_train_opts o;
@@ -380,7 +384,8 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.hot_backward = c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE ||
 		(c->hot_backward == GNN_OPT_BACKWARD_AUTO && has_aggregate_gradient(c));
 	j->o.super_batch = c->super_batch;
-	j->o.hot_ratio = c->hot_ratio;
+	j->o.hot_ratio = !isnan(c->hot_ratio) ? c->hot_ratio :
+		c->reuse == GNN_OPT_REUSE_EMBEDDINGS ? HOT_RATIO_STALE : HOT_RATIO;
 	j->o.hot_policy = (enum gnn_hot_policy)c->hot_policy;
 	j->o.cache_ratio = c->cache_ratio;
 	j->o.cache_policy = (enum gnn_hot_policy)c->cache_policy;
