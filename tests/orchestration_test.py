@@ -125,11 +125,50 @@ class Orchestration(TrainCase):
             _, outside = self.train(*args, '--host-memory', '34M', store=store)
             self.assertEqual(inside, outside)
 
+    def test_auto_takes_what_is_fastest(self):
+        """Rows by steps, or aggregates of the layer's runs (4 steps, twice), come 50 ms later."""
+        slow_rows, slow_layer = 'rows:slow%1', 'bottom:slow@1-8'
+        out = ('--fanout', 4, '--reuse', 'auto')
+        for faults, args, way in (
+                (slow_rows + ',bottom:slow@9-16', (), LAYER),
+                (slow_rows + ',' + slow_layer, (), REUSE),
+                ('bottom:slow@1-16', (), ()), ('bottom:slow@1-16', ('--arch', 'gin'), ()),
+                (slow_layer, LAYER, REUSE), ('bottom:slow@9-16', LAYER, LAYER)):
+            with self.subTest(faults=faults, args=args):
+                report, model = self.train(*out, *args, '--faults', faults)
+                named, same = self.train(*args, '--fanout', 4, *way)
+                self.assertEqual(model, same)
+                for key in ('orchestration', 'reuse'):
+                    self.assertEqual(report[key], named[key])
+                self.assertEqual(report['epochs'][-1]['max_staleness'], 0)
+        for args in (('--arch', 'gat'), ('--bottom', 'precomputed')):
+            report, model = self.train(*out, *args)
+            self.assertEqual(report['reuse'], 'off')
+            self.assertEqual(self.train('--fanout', 4, *args)[1], model)
+
+    def test_what_auto_took_is_said_and_kept(self):
+        args = ('train', self.store, '--out', self.path('a.safetensors'), *SMALL, '--fanout', 4,
+                '--reuse', 'auto', '--log', 'info')
+        p = start(*args, '--faults', 'rows:slow%1,bottom:slow@1-8,crash:step@8')
+        self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+        for text in ('of the first 4 steps each took', 'ms --orchestration layer,',
+                     'chosen --orchestration layer --reuse aggregates'):
+            self.assertIn(text, p.stderr)
+        p = start(*args, '--resume', '--faults', 'bottom:slow@1-16')
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertNotIn('steps each took', p.stderr)
+        self.assertEqual(read(self.path('a.last.safetensors')),
+                         self.train('--fanout', 4, *REUSE)[1])
+        run_fails(self, 78, 'reuse=auto', *args, '--resume', '--reuse', 'off')
+
     def test_refusals(self):
         out = ('--out', self.path('r.safetensors'))
         for text, args in (('attention weights', (*LAYER, '--arch', 'gat')),
                            ('leaves nothing', (*LAYER, '--bottom', 'precomputed')),
                            ('--reuse is of', ('--reuse', 'aggregates')),
+                           ('--reuse is of', ('--reuse', 'auto', '--orchestration', 'step-cpu')),
+                           ('attention weights', (*LAYER, '--reuse', 'auto', '--arch', 'gat')),
+                           ('--hybrid is of', ('--reuse', 'auto', '--hybrid', 'on')),
                            ('--super-batch is of', (*LAYER, '--super-batch', '2')),
                            ('--hot-ratio is of', (*LAYER, '--hot-ratio', '.1')),
                            ('--hot-policy is of', ('--hot-policy', 'degree')),

@@ -141,6 +141,15 @@ class TrainRanks(TrainCase):
                 self.assertEqual([e['loss'] for e in a['epochs']],
                                  [e['loss'] for e in b['epochs']])
 
+    def test_auto_takes_one_way_for_all(self):
+        """The rank that is slow in two of three ways decides."""
+        p = finish(launch(2, *self.words('a', '--reuse', 'auto', '--epochs', 1),
+                          apart={1: ('--faults', 'rows:slow%1,bottom:slow@1-8')}))
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertEqual(json.loads(p.stdout)['reuse'], 'aggregates')
+        self.train(2, 'b', '--orchestration', 'layer', '--reuse', 'aggregates', '--epochs', 1)
+        self.assertEqual(self.models('a'), self.models('b'))
+
     def test_patience_ends_it_for_all(self):
         report = self.train(3, 'p', '--patience', 2, '--epochs', 60, '--lr', 0.05)
         self.assertTrue(report['stopped_early'])

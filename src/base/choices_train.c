@@ -36,6 +36,8 @@ const struct gnn_choice gnn_choices_reuse[] = {
 	{"embeddings", GNN_OPT_REUSE_EMBEDDINGS, "the first layer's rows of hot vertices, made by "
 		"the CPU a super-batch ahead with the weights of then; --backend makes the others"},
 	{"on", GNN_OPT_REUSE_EMBEDDINGS, "as embeddings"},
+	{"auto", GNN_OPT_REUSE_AUTO, "off or aggregates, by steps or by layer, as the first steps "
+		"are faster; never embeddings"},
 	{NULL, 0, NULL},
 };
 const struct gnn_choice gnn_choices_hybrid[] = {

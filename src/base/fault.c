@@ -24,7 +24,8 @@ static const char *const site_names[SITE_SIGNAL + 1] = {
 	[GNN_FAULT_FSYNC] = "fsync",     [GNN_FAULT_CLOSE] = "close", [GNN_FAULT_RENAME] = "rename",
 	[GNN_FAULT_RING] = "ring",       [GNN_FAULT_PIN] = "pin",
 	[GNN_FAULT_IN_PLACE] = "in-place", [GNN_FAULT_STAGED] = "staged",
-	[GNN_FAULT_REUSE] = "reuse",     [GNN_FAULT_EMBED] = "embed", [SITE_CRASH] = "crash",
+	[GNN_FAULT_REUSE] = "reuse",     [GNN_FAULT_EMBED] = "embed",
+	[GNN_FAULT_ROWS] = "rows",       [GNN_FAULT_BOTTOM] = "bottom", [SITE_CRASH] = "crash",
 	[SITE_SIGNAL] = "signal",
 };
 
@@ -40,7 +41,8 @@ static const struct {
 	{"eof", GNN_FAULT_ENDS, 0, SITE(READ)},
 	{"flip", GNN_FAULT_FLIP, 0, SITES_OF_IO},
 	{"stale", GNN_FAULT_STALE, 0, SITE(REUSE)},
-	{"slow", GNN_FAULT_SLOW, 0, SITES_OF_FILE | SITE(IN_PLACE) | SITE(STAGED) | SITE(EMBED)},
+	{"slow", GNN_FAULT_SLOW, 0, SITES_OF_FILE | SITE(IN_PLACE) | SITE(STAGED) | SITE(EMBED) |
+		SITE(ROWS) | SITE(BOTTOM)},
 	{"eio", GNN_FAULT_ERRNO, EIO, SITES_OF_FILE},
 	{"enodata", GNN_FAULT_ERRNO, ENODATA, SITE(READ)},
 	{"eagain", GNN_FAULT_ERRNO, EAGAIN, SITES_OF_IO | SITE(RING)},

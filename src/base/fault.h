@@ -11,7 +11,7 @@
  *   alloc:fail@3   read:eio@17   read:short@2-5   read:eof@4   read:eagain%3   write:enospc@5
  *   open:einval@1   fsync:eio@1   rename:eio@1   ring:eperm@1   read:slow%10   pin:fail%1
  *   crash:NAME@1   signal:NAME@2   reuse:stale@1   staged:slow%1   in-place:slow@1
- *   embed:slow%1
+ *   embed:slow%1   rows:slow%1   bottom:slow@1-8
  */
 #ifndef GNN_BASE_FAULT_H
 #define GNN_BASE_FAULT_H
@@ -33,6 +33,8 @@ enum gnn_fault_site {
 	GNN_FAULT_IN_PLACE, /* rows that a device reads in host memory */
 	GNN_FAULT_STAGED,  /* rows that are gathered for it and copied */
 	GNN_FAULT_EMBED,   /* a slice of embeddings that the CPU makes */
+	GNN_FAULT_ROWS,    /* features of a batch that the CPU gathers */
+	GNN_FAULT_BOTTOM,  /* aggregates of a batch that it makes */
 	GNN_FAULT_SITE_COUNT,
 };
 

@@ -11,6 +11,7 @@
 #include "mpi/comm.h"
 #include "train/report.h"
 #include "train/train.h"
+#include "train/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE &&
 	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
 	(int)GNN_OPT_HYBRID_REPLAY == (int)GNN_HYBRID_REPLAY &&
+	(int)GNN_OPT_REUSE_AUTO == (int)GNN_REUSE_AUTO &&
 	(int)GNN_OPT_REUSE_EMBEDDINGS == (int)GNN_REUSE_EMBEDDINGS,
 	"the choices are the module's");
 
@@ -229,8 +231,11 @@ static int check_reuse(const struct gnn_config *c)
 /* What only some orchestrations and architectures have. */
 static int check_layerwise(const struct gnn_config *c)
 {
+	if (c->reuse == GNN_OPT_REUSE_AUTO && c->orchestration == GNN_OPT_ORCHESTRATION_AUTO)
+		return check_reuse(c);
 	if (c->orchestration != GNN_OPT_LAYER && c->reuse != GNN_OPT_REUSE_OFF)
-		return gnn_err(GNN_ECONFIG, "--reuse is of --orchestration layer");
+		return gnn_err(GNN_ECONFIG, "--reuse is of --orchestration layer, but for auto, "
+			"which is of auto too");
 	if (c->orchestration != GNN_OPT_LAYER)
 		return check_reuse(c);
 	if (c->arch == GNN_ARCH_GAT && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
@@ -323,6 +328,10 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 		w->gather = GNN_WISH_AUTO;
 	w->cached = c->cache_ratio > 0;
 	GNN_TRY(check_cache(j, c));
+	if (gpu && c->reuse == GNN_OPT_REUSE_AUTO)
+		return gnn_err(GNN_ECONFIG, "--reuse auto compares what cores do, and the backend "
+			"is %s, where one share of a step hides behind the other: give off, "
+			"aggregates or embeddings", j->o.backend->ops->name);
 	if (!gpu && (told != GNN_WISH_AUTO || w->sample == GNN_SAMPLE_DEVICE ||
 		w->gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
@@ -432,7 +441,8 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "backend", job->o.backend->ops->name);
 	gnn_json_u64(j, "ranks", gnn_comm_size(job->o.comm));
 	gnn_json_text(j, "orchestration",
-		job->o.layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
+		r->layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
+	gnn_json_text(j, "reuse", gnn_reuse_name(r->reuse));
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
 	gnn_json_real(j, "gather_share", r->gather_share);
 	gnn_json_u64(j, "cache_rows", r->cache_rows);

@@ -2,6 +2,7 @@
 #include "train/batch.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/queue.h"
 #include "base/shuffle.h"
@@ -9,8 +10,9 @@
 #include "base/trace.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { LABELS, SEEDS, MIX, WORKERS_MAX = 64, AHEAD = 2 };
+enum { LABELS, SEEDS, MIX, WORKERS_MAX = 64, AHEAD = 2, SLOW_US = 50000 };
 
 /* One thread that fills every workers-th batch, with a sampler of its own. */
 struct worker {
@@ -127,12 +129,19 @@ out:
 	return rc;
 }
 
+static void heed_fault(enum gnn_fault_site site)
+{
+	if (gnn_fault_next(site).action == GNN_FAULT_SLOW)
+		usleep(SLOW_US);
+}
+
 static int collect_rows(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
 {
 	const struct gnn_sample *s = &batch->sample;
 
 	if (b->o.plans != NULL)
 		return collect_cold(w, batch);
+	heed_fault(w->onehop != NULL ? GNN_FAULT_BOTTOM : GNN_FAULT_ROWS);
 	if (w->onehop != NULL)
 		return gnn_onehop_rows(w->onehop, s->id, s->id_count, batch->step, &batch->rows,
 			&batch->x, &batch->bottom);

@@ -18,7 +18,7 @@
 #include "train/table.h"
 
 /* What of hot vertices is used again over a super-batch. */
-enum gnn_reuse { GNN_REUSE_OFF, GNN_REUSE_AGGREGATES, GNN_REUSE_EMBEDDINGS };
+enum gnn_reuse { GNN_REUSE_OFF, GNN_REUSE_AGGREGATES, GNN_REUSE_EMBEDDINGS, GNN_REUSE_AUTO };
 
 struct gnn_train_opts {
 	struct gnn_store     *store;
@@ -46,7 +46,7 @@ struct gnn_train_opts {
 	enum gnn_hot_policy   cache_policy;
 	bool                  precomputed; /* aggregates of the bottom layer */
 	bool                  layerwise;   /* the CPU aggregates the bottom layer of each batch */
-	enum gnn_reuse        reuse;
+	enum gnn_reuse        reuse;       /* auto: settled with layerwise by train/ways.h */
 	enum gnn_hybrid_mode  hybrid;
 	const char           *hybrid_log;  /* written, or replayed */
 	bool                  hot_backward; /* embeddings give a gradient, by their aggregates */
@@ -87,6 +87,8 @@ struct gnn_train_report {
 	double      gather_share; /* of both: in place */
 	uint64_t    cache_rows;
 	bool        samples;    /* the device did */
+	bool        layerwise;  /* settled, as is: */
+	enum gnn_reuse reuse;
 	uint64_t    row_bytes;  /* gathered for one vertex */
 	bool        bottom_made; /* precomputed, in this run */
 	double      bottom_s;

@@ -55,6 +55,26 @@ out:
 	return rc;
 }
 
+int gnn_prepare_layerwise(struct gnn_hot **hot, struct gnn_onehop_opts *onehop,
+	struct gnn_train_source *source, const struct gnn_train_opts *o,
+	const struct gnn_batches_opts *batches)
+{
+	int rc = GNN_OK;
+
+	*onehop = (struct gnn_onehop_opts){.super_batch = o->super_batch};
+	source->parts = source->bottom != NULL ? source->bottom->parts :
+		o->layerwise ? gnn_net_parts(o->shape.arch) : 1;
+	if (o->reuse != GNN_REUSE_OFF && *hot == NULL)
+		GNN_TRY(gnn_hot_choose(hot, &(struct gnn_hot_opts){.policy = o->hot_policy,
+			.ratio = o->hot_ratio, .batches = batches, .comm = o->comm}));
+	if (*hot != NULL && o->reuse != GNN_REUSE_OFF) {
+		onehop->place = (*hot)->place;
+		onehop->hot_count = (*hot)->count;
+	}
+out:
+	return rc;
+}
+
 int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,
 	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches)
 {

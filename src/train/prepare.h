@@ -16,6 +16,13 @@ GNN_BEGIN_DECLS
 
 int gnn_prepare_source(struct gnn_train_source **out, const struct gnn_train_opts *o);
 /*
+ * What goes with layerwise and reuse of the training, settled: rows a vertex of the source; hot
+ * vertices, chosen unless *hot has them; what the CPU aggregates, which borrows them.
+ */
+int gnn_prepare_layerwise(struct gnn_hot **hot, struct gnn_onehop_opts *onehop,
+	struct gnn_train_source *source, const struct gnn_train_opts *o,
+	const struct gnn_batches_opts *batches);
+/*
  * A zeroed table, what the device keeps of the features, NULL for nothing, and how the other rows
  * get there; `batches` of the training, `hot` of its hybrid.
  */

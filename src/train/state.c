@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 5, PATH_MAX_ = 4096,
+enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 6, PATH_MAX_ = 4096,
 	SPREAD_BYTES = 16 << 10 };
 
 _Static_assert(sizeof(struct gnn_epoch_report) == WORDS * sizeof(uint64_t), "words only");
 
-#define FORMAT "gnnrun-checkpoint 4"
+#define FORMAT "gnnrun-checkpoint 5"
 
 int gnn_state_init(struct gnn_train_state *s, uint64_t floats)
 {
@@ -118,7 +118,7 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 	struct gnn_net *n, struct gnn_optim *p, struct gnn_backend *b)
 {
 	const uint64_t scalars[SCALARS] = {s->step, s->best_epoch, s->has_best, s->finished,
-		s->stopped_early};
+		s->stopped_early, s->way};
 	struct floats f = {{NULL}, {0}};
 	char path[PATH_MAX_], graph[32], ranks[32];
 	int rc;
@@ -275,6 +275,7 @@ static int read_state(struct gnn_train_state *s, const char *path, struct gnn_sa
 	s->has_best = scalars[2] != 0;
 	s->finished = scalars[3] != 0;
 	s->stopped_early = scalars[4] != 0;
+	s->way = scalars[5];
 	s->epoch_count = epochs == NULL ? 0 : epochs->count / WORDS;
 	if (s->has_best && s->best_epoch >= s->epoch_count)
 		GNN_FAIL(GNN_EDATA, "%s: the best epoch, %llu, is not in its table of %llu", path,
@@ -316,14 +317,14 @@ out:
 
 /* The numbers of a state, for the other ranks. */
 struct numbers {
-	uint64_t step, best_epoch, has_best, finished, stopped_early, epoch_count;
+	uint64_t step, best_epoch, has_best, finished, stopped_early, way, epoch_count;
 	struct gnn_epoch_report current;
 };
 
 static struct numbers numbers_of(const struct gnn_train_state *s)
 {
 	return (struct numbers){s->step, s->best_epoch, s->has_best, s->finished,
-		s->stopped_early, s->epoch_count, s->current};
+		s->stopped_early, s->way, s->epoch_count, s->current};
 }
 
 static int take_numbers(struct gnn_train_state *s, const struct numbers *n)
@@ -335,6 +336,7 @@ static int take_numbers(struct gnn_train_state *s, const struct numbers *n)
 	s->has_best = n->has_best != 0;
 	s->finished = n->finished != 0;
 	s->stopped_early = n->stopped_early != 0;
+	s->way = n->way;
 	s->epoch_count = n->epoch_count;
 	s->current = n->current;
 	return rc;

@@ -18,6 +18,7 @@ struct gnn_train_state {
 	uint64_t step;       /* done */
 	uint64_t best_epoch; /* place in the table, if there is one */
 	bool     has_best, finished, stopped_early;
+	uint64_t way;        /* of train/ways.h, where it was measured */
 	struct gnn_epoch_report *epoch;
 	uint64_t epoch_count, epoch_room;
 	struct gnn_epoch_report current; /* of the epoch at work */

@@ -17,6 +17,7 @@
 #include "train/report.h"
 #include "train/state.h"
 #include "train/team.h"
+#include "train/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@
 #define CHECKPOINT_S 5.0
 
 struct run {
-	const struct gnn_train_opts *o;
+	const struct gnn_train_opts *o; /* settled: */
+	struct gnn_train_opts own;
 	struct gnn_train_source    *source;
 	struct gnn_net       *net;
 	struct gnn_optim     *optim;
@@ -87,27 +89,40 @@ static struct gnn_batches_opts batches_of(const struct run *r)
 		.threads = o->threads};
 }
 
-static int open_layerwise(struct run *r)
+/* Settles --reuse auto, unless the checkpoint has: by measuring. */
+static int settle(struct run *r)
 {
-	const struct gnn_train_opts *o = r->o;
+	enum gnn_way way = (enum gnn_way)r->state.way;
 	struct gnn_batches_opts batches;
 	int rc = GNN_OK;
 
-	if (!o->layerwise)
+	if (r->o->reuse != GNN_REUSE_AUTO)
 		return GNN_OK;
-	r->source->parts = gnn_net_parts(o->shape.arch);
 	batches = batches_of(r);
-	if (o->reuse != GNN_REUSE_OFF)
-		GNN_TRY(gnn_hot_choose(&r->hot, &(struct gnn_hot_opts){.policy = o->hot_policy,
-			.ratio = o->hot_ratio, .batches = &batches, .comm = o->comm}));
-	r->onehop = (struct gnn_onehop_opts){.super_batch = o->super_batch};
-	if (r->hot != NULL) {
-		r->onehop.place = r->hot->place;
-		r->onehop.hot_count = r->hot->count;
-	}
-	if (o->dropout > 0)
+	if (way == GNN_WAY_OPEN)
+		GNN_TRY(gnn_ways_choose(&way, &r->hot, &(struct gnn_ways_opts){.train = r->o,
+			.source = r->source, .net = r->net, .batches = &batches,
+			.steps = r->steps}));
+	r->state.way = way;
+	gnn_ways_take(&r->own, way);
+out:
+	return rc;
+}
+
+/* What is made of the first layer where, once that is settled. */
+static int open_layerwise(struct run *r)
+{
+	struct gnn_batches_opts batches;
+	int rc;
+
+	GNN_TRY(settle(r));
+	batches = batches_of(r);
+	GNN_TRY(gnn_prepare_layerwise(&r->hot, &r->onehop, r->source, r->o, &batches));
+	if (r->o->layerwise && r->o->dropout > 0)
 		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
 			"aggregates%s", r->source->parts > 1 ? " and on own rows" : "");
+	batches = batches_of(r);
+	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, r->o, &batches));
 out:
 	return rc;
 }
@@ -117,7 +132,6 @@ static int open_run(struct run *r)
 	const struct gnn_train_opts *o = r->o;
 	struct gnn_net_opts net = {.backend = o->backend, .shape = o->shape,
 		.dropout = o->dropout, .seed = o->seed};
-	struct gnn_batches_opts batches;
 	int rc;
 
 	GNN_TRY(gnn_prepare_source(&r->source, o));
@@ -129,9 +143,6 @@ static int open_run(struct run *r)
 		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
 		.devices_shared = o->devices_shared, .metric = o->metric,
 		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
-	GNN_TRY(open_layerwise(r));
-	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, o, &batches));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	GNN_TRY(gnn_team_open(&r->team, o->comm, r->net, o->backend));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,
@@ -527,6 +538,8 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 	report->gather_share = r->table.gather == GNN_GATHER_BOTH ? r->table.share : 0;
 	report->cache_rows = r->cache != NULL ? r->cache->count : 0;
 	report->samples = r->table.samples;
+	report->layerwise = r->o->layerwise;
+	report->reuse = r->o->reuse;
 	report->row_bytes = gnn_source_row_bytes(r->source);
 	if (r->source->bottom != NULL) {
 		report->bottom_made = r->source->bottom->made;
@@ -539,9 +552,10 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *report)
 {
 	const uint64_t start = gnn_clock_ns();
-	struct run r = {.o = o};
+	struct run r = {.own = *o};
 	int rc;
 
+	r.o = &r.own;
 	memset(report, 0, sizeof(*report));
 	gnn_stop_listen();
 	gnn_comm_phase(o->comm, "loading");
@@ -562,6 +576,7 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 			o->checkpoint, (unsigned long long)o->epochs);
 	if (r.state.finished && !r.state.stopped_early && r.state.step < r.steps)
 		r.state.finished = false; /* more epochs are asked for now */
+	GNN_TRY(open_layerwise(&r));
 	if (!r.state.finished)
 		GNN_TRY(run_steps(&r));
 	GNN_TRY(gnn_comm_agree(o->comm, publish(&r)));
