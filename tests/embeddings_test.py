@@ -54,6 +54,25 @@ class Embeddings(TrainCase):
                         for x, y in zip(a['epochs'], b['epochs']):
                             self.assertAlmostEqual(x['loss'], y['loss'], delta=2e-4 * x['loss'])
 
+    def test_up_to_five_layers(self):
+        """Six steps an epoch: the first super-batch is the first epoch, and has no stale rows."""
+        for arch, layers in (('gcn', 4), ('gcn', 5), ('sage', 5), ('gin', 5), ('gat', 5)):
+            with self.subTest(arch=arch, layers=layers):
+                args = ('--arch', arch, '--layers', layers, '--fanout', 2, '--epochs', 2)
+                step, _ = self.train(*args)
+                report, _ = self.train(*args, *EMBED, '--super-batch', 6)
+                first, second = report['epochs']
+                loss = step['epochs'][0]['loss']
+                self.assertAlmostEqual(first['loss'], loss, delta=5e-4 * loss)
+                self.assertEqual((first['max_staleness'], second['max_staleness']), (0, 11))
+                self.assertGreater(second['reused_vertices'], 0)
+                if arch == 'gat':
+                    continue
+                for way in ((*LAYER, '--reuse', 'aggregates'), ('--bottom', 'precomputed')):
+                    report, _ = self.train(*args, *way)
+                    self.assertEqual(stale(report), 0)
+                    self.assertLess(report['epochs'][1]['loss'], 1.2 * loss)
+
     def test_each_switch_moves_its_figure(self):
         args = ('--fanout', '4,6')
         layer, _ = self.train(*args, *LAYER)
