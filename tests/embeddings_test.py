@@ -42,17 +42,17 @@ class Embeddings(TrainCase):
 
     def test_without_hot_vertices_it_is_the_ordinary_training(self):
         for arch, backward in WAYS:
-            for layers, fanout in ((2, '4,6'), (3, '3,all,4')):
+            for layers, fanout, extra in ((2, '4,6', ('--super-batch', 1000)),
+                                          (3, '3,all,4', ('--hot-ratio', 0))):
                 with self.subTest(arch=arch, layers=layers):
                     args = ('--arch', arch, '--layers', layers, '--fanout', fanout)
                     a, step = self.train(*args)
-                    for extra in (('--hot-ratio', 0), ('--super-batch', 1000)):
-                        b, model = self.train(*args, *EMBED, '--hot-backward', backward, *extra)
-                        self.assertEqual(stale(b), 0)
-                        if arch == 'gcn':  # no bit differs but for the order of an output
-                            self.assertEqual(len(step), len(model))
-                        for x, y in zip(a['epochs'], b['epochs']):
-                            self.assertAlmostEqual(x['loss'], y['loss'], delta=2e-4 * x['loss'])
+                    b, model = self.train(*args, *EMBED, '--hot-backward', backward, *extra)
+                    self.assertEqual(stale(b), 0)
+                    if arch == 'gcn':  # no bit differs but for the order of an output
+                        self.assertEqual(len(step), len(model))
+                    for x, y in zip(a['epochs'], b['epochs']):
+                        self.assertAlmostEqual(x['loss'], y['loss'], delta=2e-4 * x['loss'])
 
     def test_up_to_five_layers(self):
         """Six steps an epoch: the first super-batch is the first epoch, and has no stale rows."""
@@ -131,7 +131,7 @@ class Embeddings(TrainCase):
             with self.subTest(arch=arch, backward=backward):
                 args = ('--arch', arch, '--fanout', 4, *EMBED, '--hot-backward', backward)
                 _, one = self.train(*args, '--threads', 1, '--pipeline', 'off')
-                for threads, pipeline in ((5, 'on'), (8, 'on'), (3, 'off')):
+                for threads, pipeline in ((5, 'on'), (3, 'off')):
                     _, other = self.train(*args, '--threads', threads, '--pipeline', pipeline)
                     self.assertEqual(one, other)
 
@@ -143,14 +143,14 @@ class Embeddings(TrainCase):
                     backward, '--epochs', 4)
             _, whole = self.train(*args)
             out = ('train', self.store, '--out', self.path('k.safetensors'), *SMALL, *args)
-            for fault in ('crash:step@4', 'crash:step@8', 'crash:checkpoint@2'):
-                for pipeline in ('on', 'off'):
-                    with self.subTest(arch=arch, n=n, fault=fault, pipeline=pipeline):
-                        shutil.rmtree(self.path('k.safetensors.ckpt'), ignore_errors=True)
-                        p = start(*out, '--faults', fault)
-                        self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
-                        run(*out, '--resume', '--pipeline', pipeline)
-                        self.assertEqual(read(self.path('k.last.safetensors')), whole)
+            for i, fault in enumerate(('crash:step@4', 'crash:step@8', 'crash:checkpoint@2')):
+                pipeline = ('on', 'off')[(i + n) % 2]
+                with self.subTest(arch=arch, n=n, fault=fault, pipeline=pipeline):
+                    shutil.rmtree(self.path('k.safetensors.ckpt'), ignore_errors=True)
+                    p = start(*out, '--faults', fault)
+                    self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+                    run(*out, '--resume', '--pipeline', pipeline)
+                    self.assertEqual(read(self.path('k.last.safetensors')), whole)
 
     def test_more_epochs_later_are_as_good_as_at_once(self):
         args = ('--fanout', 4, *EMBED, '--super-batch', 4)
