@@ -45,26 +45,33 @@ static void note_other(struct gnn_infer_report *r, const struct gnn_infer_report
 static int try_tiered(struct gnn_run *r)
 {
 	struct gnn_infer_report report = *r->report;
+	double seconds[2] = {r->report->predicted_s};
 	struct gnn_infer_opts o = *r->o;
 	struct gnn_plan plan;
+	bool legal;
 	int rc;
 
 	o.plan = GNN_PLAN_TIERED;
-	rc = gnn_planner_make(&plan, &o, r->degrees);
-	if (rc == GNN_OK)
-		rc = gnn_estimate_fill(&report, &plan, &o, r->degrees);
-	if (rc == GNN_ECONFIG || rc == GNN_EOS)
-		return GNN_OK;
-	if (rc < 0)
-		return rc;
-	if (report.predicted_s >= r->report->predicted_s) {
+	GNN_TRY(gnn_planner_try(&plan, &o, r->degrees, &legal));
+	if (!legal)
+		goto out;
+	GNN_TRY(gnn_planner_legal(&o, gnn_estimate_fill(&report, &plan, &o, r->degrees), &legal));
+	if (!legal)
+		goto out;
+	seconds[1] = report.predicted_s;
+	if (o.share != NULL) /* the slowest of them */
+		GNN_TRY(gnn_comm_reduce_f64(o.comm, GNN_REDUCE_MAX, seconds, 2));
+	r->report->predicted_s = seconds[0];
+	report.predicted_s = seconds[1];
+	if (seconds[1] >= seconds[0]) {
 		note_other(r->report, &report);
-		return GNN_OK;
+		goto out;
 	}
 	note_other(&report, r->report);
 	r->plan = plan;
 	*r->report = report;
-	return GNN_OK;
+out:
+	return rc;
 }
 
 static double saved(uint64_t now, uint64_t then)
@@ -104,24 +111,25 @@ static int note_reorder(struct gnn_run *r)
 	struct gnn_infer_opts o = *r->o;
 	struct gnn_plan plan;
 	double read, written;
+	bool legal;
 	int rc;
 
 	if (r->plan.kind == GNN_PLAN_RESIDENT)
 		return GNN_OK;
 	o.plan = GNN_PLAN_TIERED;
-	rc = gnn_planner_make(&plan, &o, r->degrees);
+	GNN_TRY(gnn_planner_try(&plan, &o, r->degrees, &legal));
+	if (!legal)
+		goto out;
 	plan.never_evicts = true;
-	if (rc == GNN_OK)
-		rc = gnn_estimate_fill(&ideal, &plan, &o, r->degrees);
-	if (rc == GNN_ECONFIG || rc == GNN_EOS)
-		return GNN_OK;
-	if (rc < 0)
-		return rc;
+	GNN_TRY(gnn_planner_legal(&o, gnn_estimate_fill(&ideal, &plan, &o, r->degrees), &legal));
+	if (!legal)
+		goto out;
 	read = saved(now->predicted_read_bytes, ideal.predicted_read_bytes);
 	written = saved(now->predicted_written_bytes, ideal.predicted_written_bytes);
 	now->reorder_saves_bytes = (uint64_t)(read + written);
 	now->reorder_saves_s = read / now->read_bytes_s + written / now->write_bytes_s;
-	return GNN_OK;
+out:
+	return rc;
 }
 
 int gnn_run_plan(struct gnn_run *r)

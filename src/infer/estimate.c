@@ -6,6 +6,8 @@
 #include "infer/forecast.h"
 #include "infer/nextuse.h"
 
+enum { JOINED_MAX = 3 + 5 * GNN_LAYERS_MAX }; /* figures of all ranks */
+
 #define PROBE_S      0.08 /* for each figure of the disk */
 #define PROBE_RUNS_S 0.02 /* for each of a layer's three */
 #define PROBE_SHARE  0.01 /* of the seconds that reading the features takes at 1 GB/s */
@@ -148,8 +150,9 @@ static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const st
 	if (p->next_scratch) {
 		double file = (double)gnn_nextuse_file_bytes(o->store, p->next_piece_bytes);
 
-		b->topology += (double)o->store->out.offsets->bytes +
-			(double)o->store->out.neighbors->bytes + file;
+		b->topology += (double)(o->store->vertices + 1) * sizeof(gnn_eid) +
+			(double)o->store->edges *
+				gnn_dtype_bytes(o->store->out.neighbors->dtype) + file;
 		b->written += file;
 	}
 	if (p->never_evicts)
@@ -268,51 +271,70 @@ out:
 	return rc;
 }
 
-int gnn_estimate_join(struct gnn_infer_report *r, const struct gnn_share *s)
+/* What all ranks do together, and what the one that does most of it does. */
+static uint32_t list_sums(struct gnn_infer_report *r, uint64_t **at)
 {
-	uint64_t sum[2 + 2 * GNN_LAYERS_MAX] = {r->predicted_read_bytes,
-		r->predicted_written_bytes};
-	uint64_t most[2 + 5 * GNN_LAYERS_MAX] = {r->plan_host_bytes, r->plan_device_bytes};
-	uint64_t least[2] = {r->host_budget_bytes, r->device_budget_bytes};
-	double seconds[1 + GNN_LAYERS_MAX] = {r->predicted_s};
-	uint32_t sums = 2, mosts = 2;
+	uint32_t n = 0;
+
+	at[n++] = &r->predicted_read_bytes;
+	at[n++] = &r->predicted_written_bytes;
+	at[n++] = &r->reorder_saves_bytes;
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		at[n++] = &r->layer[l].predicted_read_bytes;
+		at[n++] = &r->layer[l].predicted_written_bytes;
+		at[n++] = &r->layer[l].predicted_evictions;
+		at[n++] = &r->layer[l].predicted_reloads;
+	}
+	return n;
+}
+
+static uint32_t list_peaks(struct gnn_infer_report *r, uint64_t **at)
+{
+	uint32_t n = 0;
+
+	at[n++] = &r->plan_host_bytes;
+	at[n++] = &r->plan_device_bytes;
+	for (uint32_t l = 0; l < r->layer_count; l++) {
+		at[n++] = &r->layer[l].state_bytes;
+		at[n++] = &r->layer[l].score_bytes;
+		at[n++] = &r->layer[l].row_bytes;
+		at[n++] = &r->layer[l].buffer_bytes;
+		at[n++] = &r->layer[l].device_buffer_bytes;
+	}
+	return n;
+}
+
+static int join(const struct gnn_share *s, enum gnn_reduce how, uint64_t **at, uint32_t count)
+{
+	uint64_t value[JOINED_MAX];
 	int rc;
 
-	for (uint32_t l = 0; l < r->layer_count; l++) {
-		const struct gnn_layer_report *lr = &r->layer[l];
+	GNN_ASSERT(count <= JOINED_MAX);
+	for (uint32_t i = 0; i < count; i++)
+		value[i] = *at[i];
+	GNN_TRY(gnn_comm_reduce_u64(s->comm, how, value, count));
+	for (uint32_t i = 0; i < count; i++)
+		*at[i] = value[i];
+out:
+	return rc;
+}
 
-		sum[sums++] = lr->predicted_read_bytes;
-		sum[sums++] = lr->predicted_written_bytes;
-		most[mosts++] = lr->state_bytes;
-		most[mosts++] = lr->score_bytes;
-		most[mosts++] = lr->row_bytes;
-		most[mosts++] = lr->buffer_bytes;
-		most[mosts++] = lr->device_buffer_bytes;
-		seconds[1 + l] = lr->predicted_s;
-	}
-	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, sums));
-	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, most, mosts));
-	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MIN, least, 2));
-	GNN_TRY(gnn_comm_reduce_f64(s->comm, GNN_REDUCE_MAX, seconds, 1 + r->layer_count));
-	r->predicted_read_bytes = sum[0];
-	r->predicted_written_bytes = sum[1];
-	r->plan_host_bytes = most[0];
-	r->plan_device_bytes = most[1];
-	r->host_budget_bytes = least[0];
-	r->device_budget_bytes = least[1];
+int gnn_estimate_join(struct gnn_infer_report *r, const struct gnn_share *s)
+{
+	uint64_t *budgets[] = {&r->host_budget_bytes, &r->device_budget_bytes}, *at[JOINED_MAX];
+	double seconds[2 + GNN_LAYERS_MAX] = {r->predicted_s, r->reorder_saves_s};
+	int rc;
+
+	for (uint32_t l = 0; l < r->layer_count; l++)
+		seconds[2 + l] = r->layer[l].predicted_s;
+	GNN_TRY(join(s, GNN_REDUCE_SUM, at, list_sums(r, at)));
+	GNN_TRY(join(s, GNN_REDUCE_MAX, at, list_peaks(r, at)));
+	GNN_TRY(join(s, GNN_REDUCE_MIN, budgets, GNN_COUNT_OF(budgets)));
+	GNN_TRY(gnn_comm_reduce_f64(s->comm, GNN_REDUCE_MAX, seconds, 2 + r->layer_count));
 	r->predicted_s = seconds[0];
-	for (uint32_t l = 0; l < r->layer_count; l++) {
-		struct gnn_layer_report *lr = &r->layer[l];
-
-		lr->predicted_read_bytes = sum[2 + 2 * l];
-		lr->predicted_written_bytes = sum[3 + 2 * l];
-		lr->state_bytes = most[2 + 5 * l];
-		lr->score_bytes = most[3 + 5 * l];
-		lr->row_bytes = most[4 + 5 * l];
-		lr->buffer_bytes = most[5 + 5 * l];
-		lr->device_buffer_bytes = most[6 + 5 * l];
-		lr->predicted_s = seconds[1 + l];
-	}
+	r->reorder_saves_s = seconds[1];
+	for (uint32_t l = 0; l < r->layer_count; l++)
+		r->layer[l].predicted_s = seconds[2 + l];
 out:
 	return rc;
 }

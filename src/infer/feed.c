@@ -52,7 +52,7 @@ static struct gnn_rows_opts rows_opts(const struct gnn_feed_opts *o)
 		.lent = o->ahead + 1, .verify = o->verify};
 }
 
-static struct gnn_packets_opts packets_opts(const struct gnn_feed_opts *o)
+struct gnn_packets_opts gnn_feed_packets(const struct gnn_feed_opts *o)
 {
 	return (struct gnn_packets_opts){.share = o->share, .shards = o->shards,
 		.shard = o->shard, .panel_rows = o->panel_rows, .chunk_rows = o->chunk_rows,
@@ -64,7 +64,7 @@ static struct gnn_packets_opts packets_opts(const struct gnn_feed_opts *o)
 /* Packets of twice an average chunk, and the rows that each work item sends. */
 static uint64_t round_bytes(const struct gnn_feed_opts *o)
 {
-	struct gnn_packets_opts packets = packets_opts(o);
+	struct gnn_packets_opts packets = gnn_feed_packets(o);
 	double average = (double)o->store->whole_edges /
 		(double)gnn_max_u64(o->store->whole_vertices, 1);
 
@@ -420,7 +420,7 @@ out:
 static int make_packets(struct gnn_feed *f)
 {
 	const struct gnn_feed_opts *o = &f->o;
-	struct gnn_packets_opts packets = packets_opts(o);
+	struct gnn_packets_opts packets = gnn_feed_packets(o);
 	int rc;
 
 	GNN_TRY(gnn_packets_init(&f->packets, &packets));

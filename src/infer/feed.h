@@ -28,6 +28,8 @@ uint64_t gnn_feed_read_bytes(const struct gnn_feed *f); /* after GNN_EOF */
 void gnn_feed_cancel(struct gnn_feed *f); /* from any thread: next returns GNN_ESTOP */
 void gnn_feed_stop (struct gnn_feed *f); /* NULL is fine; also in the middle */
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o); /* memory that start takes */
+/* What ranks send each other of the topology. */
+struct gnn_packets_opts gnn_feed_packets(const struct gnn_feed_opts *o);
 
 GNN_END_DECLS
 

@@ -149,6 +149,8 @@ static int group_row(struct gnn_feed *f, struct gnn_work **w, const struct gnn_p
 		GNN_TRY(gnn_grouper_edges(&f->grouper, v, src,
 			(const char *)p->neighbors + at->edge * gnn_dtype_bytes(dtype),
 			f->o.weighted ? p->weights + at->edge : NULL, dtype, count));
+		GNN_TRY(gnn_nextuse_take(f->o.next, (const char *)p->neighbors + at->edge *
+			gnn_dtype_bytes(dtype), dtype, count));
 		at->edge += count;
 		left -= count;
 	}

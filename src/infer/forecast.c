@@ -8,6 +8,7 @@
 #include "io/stream.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -32,6 +33,7 @@ struct block {
 struct sample {
 	const struct gnn_infer_opts *o;
 	const struct gnn_degrees    *d;
+	uint64_t  source_rows; /* numbers of sources are below it */
 	uint64_t  epoch_rows, epochs;
 	uint64_t  fanout;
 	bool      drop_loops;
@@ -127,9 +129,19 @@ static int spread_messages(struct sample *s, gnn_vid v)
 	int rc = GNN_OK;
 
 	for (uint64_t i = 0; i < taken; i++)
-		GNN_TRY(add_message(s, s->d->vertices * i / taken / s->epoch_rows));
+		GNN_TRY(add_message(s, s->source_rows * i / taken / s->epoch_rows));
 out:
 	return rc;
+}
+
+/* The row that a source is of its rank, which says when it comes. */
+static uint64_t row_of(const struct sample *s, gnn_vid u)
+{
+	const struct gnn_share *share = s->o->share;
+
+	if (share == NULL)
+		return u;
+	return u - share->part.bound[gnn_partition_owner(&share->part, u)];
 }
 
 /* Messages of v: so many of its list as are sampled, any of them. */
@@ -146,12 +158,13 @@ static int add_messages(struct sample *s, gnn_vid v, uint64_t begin)
 			continue;
 		left--;
 
-		if (u >= s->d->vertices)
+		if (u >= s->o->store->whole_vertices)
 			GNN_FAIL(GNN_EDATA, "topology/in/neighbors: vertex %llu has a neighbour "
 				"%llu, the graph has %llu vertices", (unsigned long long)v,
-				(unsigned long long)u, (unsigned long long)s->d->vertices);
-		if (u != v || !s->drop_loops)
-			GNN_TRY(add_message(s, u / s->epoch_rows));
+				(unsigned long long)u,
+				(unsigned long long)s->o->store->whole_vertices);
+		if (u != s->o->store->first + v || !s->drop_loops)
+			GNN_TRY(add_message(s, row_of(s, u) / s->epoch_rows));
 	}
 out:
 	return rc;
@@ -168,13 +181,21 @@ static int read_block(struct sample *s, const struct block *b)
 	if (b->edges == 0)
 		return GNN_OK;
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
-		.container = s->o->store->container, .array = a, .first_byte = b->edge * item,
+		.container = s->o->store->container, .array = a,
+		.first_byte = (s->o->store->first_in + b->edge) * item,
 		.bytes = b->edges * item, .piece_bytes = b->edges * item, .ahead = 1, .lent = 1}));
 	GNN_TRY(gnn_stream_next(stream, &piece));
 	memcpy(s->list, piece->data, piece->bytes);
 out:
 	gnn_stream_close(stream);
 	return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
 }
 
 static int read_messages(struct sample *s)
@@ -196,6 +217,10 @@ static int read_messages(struct sample *s)
 			epoch = v / s->epoch_rows;
 			id = epoch * s->width + next++;
 			GNN_TRY(whole ? add_messages(s, v, begin) : spread_messages(s, v));
+			/* Chunks of all ranks come at a time. */
+			if (s->o->share != NULL && s->messages > first)
+				qsort(s->source + first, s->messages - first, sizeof(*s->source),
+					compare);
 			s->in[id] = (uint32_t)(s->messages - first);
 			begin += s->d->in[v];
 		}
@@ -320,6 +345,7 @@ static struct gnn_control_opts scale_opts(const struct sample *s,
 	c.fanout = 0;
 	c.inlists = lists;
 	c.epoch_rows = s->width;
+	c.source_rows = c.vertices;
 	c.pin_slots = scaled(whole->pin_slots, scale, 0);
 	c.top_slots = scaled(whole->top_slots, scale, least + c.pin_slots);
 	c.host_slots = whole->host_slots == 0 ? 0 : scaled(whole->host_slots, scale, least);
@@ -396,7 +422,7 @@ static int open_sample(struct sample *s, uint64_t memory_bytes)
 	uint64_t item = gnn_dtype_bytes(s->o->store->in.neighbors->dtype);
 	int rc;
 
-	s->epochs = gnn_ceil_div(s->d->vertices, s->epoch_rows);
+	s->epochs = gnn_ceil_div(s->source_rows, s->epoch_rows);
 	GNN_NEW_ARRAY(s->block, BLOCKS, GNN_MEM_MISC);
 	choose_blocks(s, memory_bytes);
 	find_lists(s);
@@ -416,6 +442,7 @@ int gnn_forecast_tiered(struct gnn_forecast *f, const struct gnn_plan *p, uint32
 {
 	struct gnn_control_opts whole = gnn_plan_control(p, layer, o, d), c;
 	struct sample s = {.o = o, .d = d, .epoch_rows = whole.epoch_rows,
+		.source_rows = gnn_max_u64(whole.source_rows, d->vertices),
 		.fanout = whole.fanout, .drop_loops = whole.drop_loops};
 	struct gnn_control *control = NULL;
 	struct gnn_inlists lists;

@@ -4,32 +4,25 @@
  * Flow     store (out-lists, backwards) -> [nextuse] -> scratch -> [nextuse] -> feed -> control
  * Owns     4 bytes a vertex, a piece of the file, the file, which has no name
  * Lends    nothing
- * Thread   one caller at a time
- * Fails    GNN_EDATA lists that do not fit the graph, a damaged piece; GNN_ECREAT, GNN_EIO scratch
+ * Thread   one caller at a time; create is collective where there are several ranks
+ * Fails    GNN_EDATA lists that do not fit the graph, a damaged piece; GNN_ECREAT, GNN_EIO scratch;
+ *          as comm
  *
  * For in-lists that do not fit memory. The out-lists are read once from their end: in front of an
  * edge into v stands the source of v's message behind it. Read forwards beside the edges, these
  * say at each moment which source v waits for. Of copies of one edge that a piece's border parts
  * in a sample, one may be thought to be another: a victim may be chosen less well for it.
+ *
+ * Several ranks go through their rounds from the last to the first, and send each other edges as
+ * they will in the pass itself; a source is the row that it is of its rank. The file is written as
+ * it is filled: piece 0 has the edges that come last.
  */
 #ifndef GNN_INFER_NEXTUSE_H
 #define GNN_INFER_NEXTUSE_H
 
-#include "io/dio.h"
-#include "io/store.h"
-#include "op/draw.h"
+#include "infer/nextuse_fill.h"
 
 #define GNN_NEXTUSE_NONE UINT32_MAX
-
-struct gnn_nextuse_opts {
-	const struct gnn_store *store;
-	struct gnn_draw  draw;       /* of the layer's sample */
-	bool             drop_loops;
-	gnn_vid          first_row;  /* edges in front of its list are not asked for */
-	uint64_t         piece_bytes; /* a multiple of GNN_PAGE_BYTES */
-	const char      *path;       /* of the file to be, a suffix is added; copied */
-	enum gnn_dio_engine engine;
-};
 
 struct gnn_nextuse;
 

@@ -19,6 +19,12 @@ uint64_t gnn_plan_panels(const struct gnn_infer_opts *o)
 	return gnn_ceil_div(gnn_max_u64(o->store->vertices, 1), o->backend->ops->panel_rows);
 }
 
+uint64_t gnn_plan_most_panels(const struct gnn_infer_opts *o)
+{
+	return o->share == NULL ? gnn_plan_panels(o) : gnn_ceil_div(
+		gnn_max_u64(o->share->rows_max, 1), o->backend->ops->panel_rows);
+}
+
 /* Shards are whole panels, as equal as can be. */
 static gnn_vid shard_first(uint64_t panels, uint32_t shards, uint32_t shard, uint32_t panel_rows)
 {
@@ -139,7 +145,9 @@ struct gnn_control_opts gnn_plan_control(const struct gnn_plan *p, uint32_t laye
 		.drop_loops = c->drop_loops, .fanout = c->fanout,
 		.carry = c->combine != GNN_COMBINE_MAX && d->hub_count > 0,
 		.strip_own = c->own == GNN_OWN_NONE, .keep_own = c->keep.dim_out > 0,
-		.epoch_rows = lp->chunk_rows, .top_slots = lp->top_slots,
+		.epoch_rows = lp->chunk_rows,
+		.source_rows = o->share != NULL ? o->share->rows_max : d->vertices,
+		.top_slots = lp->top_slots,
 		.host_slots = lp->host_slots,
 		.pin_slots = lp->pin_slots, .pin_degree = lp->pin_degree,
 		.policy = (enum gnn_evict_policy)o->evict, .seed = o->seed,

@@ -84,6 +84,8 @@ GNN_BEGIN_DECLS
 
 const char *gnn_plan_name(enum gnn_plan_kind kind);
 uint64_t gnn_plan_panels(const struct gnn_infer_opts *o); /* of dense rows in the graph */
+/* Of the rank that has most of them: what all ranks must cut alike is cut by it. */
+uint64_t gnn_plan_most_panels(const struct gnn_infer_opts *o);
 uint32_t gnn_plan_passes(const struct gnn_plan *p, uint32_t layer, const struct gnn_conv *c);
 /* What pass `index` does; *shard is that of COMBINE. */
 enum gnn_pass_kind gnn_plan_pass(const struct gnn_plan *p, uint32_t layer,

@@ -19,20 +19,13 @@ enum {
 
 /* --- sizes --- */
 
-/* Panels of the rank that has most of them: what all ranks must cut alike is cut by it. */
-static uint64_t most_panels(const struct gnn_infer_opts *o)
-{
-	return o->share == NULL ? gnn_plan_panels(o) : gnn_ceil_div(
-		gnn_max_u64(o->share->rows_max, 1), o->backend->ops->panel_rows);
-}
-
 /* Rows of `row_bytes` in whole panels under the ceiling, at least one panel, never past V. */
 static uint64_t chunk_rows_of(const struct gnn_plan *p, const struct gnn_infer_opts *o,
 	uint64_t row_bytes)
 {
 	uint64_t height = o->backend->ops->panel_rows;
 	uint64_t panels = p->chunk_bytes / (gnn_max_u64(row_bytes, 1) * height);
-	uint64_t needed = most_panels(o);
+	uint64_t needed = gnn_plan_most_panels(o);
 
 	return gnn_max_u64(gnn_min_u64(panels, needed), 1) * height;
 }
@@ -159,7 +152,7 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->list_bytes = gnn_max_u64(LIST_BYTES >> level, LIST_MIN);
 	p->slot_bytes = gnn_max_u64(GNN_EXTENT_SLOT_BYTES >> level, SLOT_MIN);
 	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
-		most_panels(o) * height);
+		gnn_plan_most_panels(o) * height);
 	if (p->kind == GNN_PLAN_TIERED)
 		gnn_plan_tier_buffers(p, o, level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
@@ -272,10 +265,6 @@ static int make_alone(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (o->shards != 0 && (wanted == GNN_PLAN_RESIDENT || wanted == GNN_PLAN_TIERED))
 		return gnn_err(GNN_ECONFIG, "--shards %u: the %s plan has none; give --plan "
 			"partitioned", o->shards, gnn_plan_name(wanted));
-	if (wanted == GNN_PLAN_TIERED && o->share != NULL)
-		return gnn_err(GNN_ECONFIG, "--plan tiered: rows of one rank alone are spilled and "
-			"reloaded, not those of %u; give --plan partitioned, or auto",
-			o->share->size);
 	if (wanted == GNN_PLAN_TIERED) {
 		rc = gnn_plan_tier_check(o, d);
 		if (rc < 0 || fit(p, o, d, wanted))
@@ -294,19 +283,32 @@ static int make_alone(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	return gnn_plan_refuse(p, o);
 }
 
+/* Where the in-lists of one rank do not fit, all find out together who is used next. */
+static int agree_next_uses(struct gnn_plan *p, const struct gnn_infer_opts *o)
+{
+	uint64_t any = p->kind == GNN_PLAN_TIERED && p->next_scratch;
+	int rc = GNN_OK;
+
+	if (o->share != NULL)
+		GNN_TRY(gnn_comm_reduce_u64(o->share->comm, GNN_REDUCE_MAX, &any, 1));
+	p->next_scratch = any != 0;
+out:
+	return rc;
+}
+
 int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d, const struct gnn_plan_choice *c)
 {
 	struct gnn_infer_opts then = *o;
-	int rc = gnn_model_fits(o->model, o->store);
 	bool fits = true;
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	GNN_TRY(gnn_model_fits(o->model, o->store));
 	then.chunk_bytes = c->chunk_bytes;
 	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model), .kind = c->kind};
 	gnn_plan_budgets(p, o, d);
 	set_buffers(p, &then, c->level);
+	GNN_TRY(agree_next_uses(p, o));
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		lay_out(p, l, &then, c->shards[l]);
 		if (c->kind == GNN_PLAN_TIERED)
@@ -318,6 +320,8 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	if (fits && gnn_plan_fits(p))
 		return GNN_OK;
 	return c->kind == GNN_PLAN_TIERED ? gnn_plan_tier_refuse(p, o, d) : gnn_plan_refuse(p, o);
+out:
+	return rc;
 }
 
 /* Ranks cut chunks and shards alike: as the one with the least memory wants it. */
@@ -346,4 +350,31 @@ int gnn_planner_make(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	int rc = make_alone(p, o, d);
 
 	return rc < 0 || o->share == NULL ? rc : agree(p, o, d);
+}
+
+int gnn_planner_try(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, bool *legal)
+{
+	int rc = make_alone(p, o, d);
+
+	GNN_TRY(gnn_planner_legal(o, rc, legal));
+	if (!*legal || o->share == NULL)
+		goto out;
+	GNN_TRY(gnn_planner_legal(o, agree(p, o, d), legal));
+out:
+	return rc;
+}
+
+int gnn_planner_legal(const struct gnn_infer_opts *o, int status, bool *legal)
+{
+	uint64_t refused = status == GNN_ECONFIG || status == GNN_EOS;
+	int rc = GNN_OK;
+
+	if (status < 0 && !refused)
+		return status;
+	if (o->share != NULL)
+		GNN_TRY(gnn_comm_reduce_u64(o->share->comm, GNN_REDUCE_MAX, &refused, 1));
+	*legal = refused == 0;
+out:
+	return rc;
 }

@@ -21,8 +21,14 @@ GNN_BEGIN_DECLS
 int gnn_planner_check(const struct gnn_infer_opts *o);
 int gnn_planner_make (struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d);
+/* The same where another plan will do as well: *legal is false where any rank cannot have it. */
+int gnn_planner_try  (struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, bool *legal);
 
-/* The plan that an earlier run had: kind, halvings, shards. */
+/* That, from what each rank found: GNN_ECONFIG or GNN_EOS of any is false on all of them. */
+int gnn_planner_legal(const struct gnn_infer_opts *o, int status, bool *legal);
+
+/* The plan that an earlier run had: kind, halvings, shards. Collective where ranks are several. */
 struct gnn_plan_choice {
 	enum gnn_plan_kind kind;
 	uint32_t level;

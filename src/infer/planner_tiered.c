@@ -37,6 +37,10 @@ int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees
 		o->gpu_store >= o->hot_store)
 		return gnn_err(GNN_ECONFIG, "--gpu-store %llu is part of --hot-store, which must "
 			"be larger", (unsigned long long)o->gpu_store);
+	if (!o->backend->ops->unified && o->share != NULL)
+		return gnn_err(GNN_ECONFIG, "--plan tiered: the stores of a GPU take rows of one "
+			"rank, not those of %u; give --plan partitioned, or --backend cpu",
+			o->share->size);
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 
@@ -110,7 +114,7 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 		widest = gnn_max_u64(widest, gnn_model_conv(o->model, l)->state_width);
 	p->arena_bytes = gnn_max_u64(share(p, ARENA_BYTES, level), arena_least(o, widest));
 	if (o->graduation_bytes != 0)
-		p->finish_rows = gnn_min_u64(gnn_plan_panels(o), gnn_max_u64(1,
+		p->finish_rows = gnn_min_u64(gnn_plan_most_panels(o), gnn_max_u64(1,
 			o->graduation_bytes / (widest * sizeof(float) * height))) * height;
 }
 

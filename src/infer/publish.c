@@ -49,27 +49,50 @@ out:
 	return rc;
 }
 
+/* What all ranks do together, so many figures of each layer. */
+enum { LAYER_SUMS = 13 + GNN_RELOADED_BINS };
+
+static uint32_t list_sums(struct gnn_infer_report *report, uint64_t **at)
+{
+	uint32_t n = 0;
+
+	at[n++] = &report->read_bytes;
+	at[n++] = &report->written_bytes;
+	for (uint32_t l = 0; l < report->layer_count; l++) {
+		struct gnn_layer_report *lr = &report->layer[l];
+
+		at[n++] = &lr->read_bytes;
+		at[n++] = &lr->written_bytes;
+		at[n++] = &lr->messages;
+		at[n++] = &lr->evictions;
+		at[n++] = &lr->reloads;
+		at[n++] = &lr->cold_written_bytes;
+		at[n++] = &lr->cold_read_bytes;
+		at[n++] = &lr->hot_rows;
+		at[n++] = &lr->cold_rows;
+		at[n++] = &lr->pinned_vertices;
+		at[n++] = &lr->pinned_messages;
+		at[n++] = &lr->pairs;
+		at[n++] = &lr->pinned_pairs;
+		for (uint32_t i = 0; i < GNN_RELOADED_BINS; i++)
+			at[n++] = &lr->reloaded_vertices[i];
+	}
+	return n;
+}
+
 /* What this rank read and wrote becomes what all did; the peak is that of the largest. */
 static int join_report(struct gnn_infer_report *report, const struct gnn_share *s)
 {
-	uint64_t sum[2 + 3 * GNN_LAYERS_MAX] = {report->read_bytes, report->written_bytes};
-	uint32_t n = 2;
+	uint64_t sum[2 + LAYER_SUMS * GNN_LAYERS_MAX], *at[2 + LAYER_SUMS * GNN_LAYERS_MAX];
+	uint32_t n = list_sums(report, at);
 	int rc;
 
 	report->peak_host_bytes = gnn_machine_peak();
-	for (uint32_t l = 0; l < report->layer_count; l++) {
-		sum[n++] = report->layer[l].read_bytes;
-		sum[n++] = report->layer[l].written_bytes;
-		sum[n++] = report->layer[l].messages;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		sum[i] = *at[i];
 	GNN_TRY(gnn_comm_reduce_u64(s->comm, GNN_REDUCE_SUM, sum, n));
-	report->read_bytes = sum[0];
-	report->written_bytes = sum[1];
-	for (uint32_t l = 0; l < report->layer_count; l++) {
-		report->layer[l].read_bytes = sum[2 + 3 * l];
-		report->layer[l].written_bytes = sum[3 + 3 * l];
-		report->layer[l].messages = sum[4 + 3 * l];
-	}
+	for (uint32_t i = 0; i < n; i++)
+		*at[i] = sum[i];
 	rc = gnn_comm_reduce_u64(s->comm, GNN_REDUCE_MAX, &report->peak_host_bytes, 1);
 out:
 	return rc;

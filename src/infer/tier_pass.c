@@ -30,6 +30,7 @@ struct stream {
 	/* Issued to the backend and not known to be done, oldest first. */
 	struct item           *issued[GNN_IN_FLIGHT_MAX];
 	uint32_t               issued_first, issued_count;
+	uint64_t               chunk_rows;
 	gnn_vid                stopped; /* by a signal: set as the control thread ends */
 };
 
@@ -68,6 +69,14 @@ out:
 	return rc;
 }
 
+/* Whether the pass ends in front of row `next`; ranks have agreed on it with the chunk. */
+static bool stops(const struct gnn_run *r, gnn_vid next, bool agreed)
+{
+	if (r->o->share != NULL)
+		return agreed;
+	return next < r->degrees->vertices && gnn_stop_wanted();
+}
+
 static int run_control(void *arg)
 {
 	struct stream *s = arg;
@@ -75,10 +84,12 @@ static int run_control(void *arg)
 	int rc;
 
 	while ((rc = gnn_feed_next(s->feed, &work)) == GNN_OK) {
-		gnn_vid end = work->last ? work->first_row + work->rows : 0;
+		gnn_vid end = !work->last ? 0 : work->first_row +
+			(s->run->o->share != NULL ? s->chunk_rows : work->rows);
+		bool agreed = work->stop;
 
 		GNN_TRY(step(s, work)); /* it is the executor's now */
-		if (end > 0 && end < s->run->degrees->vertices && gnn_stop_wanted()) {
+		if (end > 0 && stops(s->run, end, agreed)) {
 			s->stopped = end;
 			break;
 		}
@@ -97,7 +108,7 @@ static int take_own(struct gnn_run *r, const struct gnn_work *w)
 	const struct gnn_rows *rows = r->layer.kept_rows;
 	struct gnn_tiered *t = r->tiered;
 
-	if (t->own == NULL)
+	if (t->own == NULL || w->rows == 0)
 		return GNN_OK;
 	t->own_pitch = rows->width;
 	t->own_rows = r->layer.kept;
@@ -197,20 +208,28 @@ out:
 	return rc;
 }
 
-static int run_item(struct stream *s, struct item *item)
+/* The rows of the item's chunk; of several ranks, all send theirs and take the others'. */
+static int take_rows(struct stream *s, const struct item *item)
 {
 	const struct gnn_work *w = item->work;
+	struct gnn_run *r = s->run;
+	int rc = GNN_OK;
+
+	if (!w->first)
+		return GNN_OK;
+	GNN_TRY(gnn_layer_run_take(&r->layer, s->pass, w));
+	GNN_TRY(take_own(r, w));
+	gnn_progress_add(r->progress, w->rows, w->rows * gnn_rows_row_bytes(&s->pass->rows));
+out:
+	return rc;
+}
+
+static int run_item(struct stream *s, struct item *item)
+{
 	struct gnn_run *r = s->run;
 	uint64_t span = gnn_trace_begin();
 	int rc;
 
-	GNN_TRY(stage_program(r, item));
-	if (w->first) {
-		GNN_TRY(gnn_layer_run_take(&r->layer, s->pass, w));
-		GNN_TRY(take_own(r, w));
-		gnn_progress_add(r->progress, w->rows,
-			w->rows * gnn_rows_row_bytes(&s->pass->rows));
-	}
 	for (uint64_t i = 0; i < item->program.step_count; i++)
 		GNN_TRY(run_step(s, item, i));
 	GNN_TRY(gnn_tier_rest(r->tiered->tier));
@@ -231,7 +250,10 @@ static int next_item(struct stream *s, struct item **item)
 	return rc;
 }
 
-/* What an item reloads is asked for while the one in front of it is at work. */
+/*
+ * What an item reloads is asked for while the one in front of it is at work. That one's rows are
+ * exchanged before the next is waited for: other ranks come to its round only when they have them.
+ */
 static int run_items(struct stream *s)
 {
 	struct item *item, *next;
@@ -239,6 +261,8 @@ static int run_items(struct stream *s)
 
 	GNN_TRY(next_item(s, &item));
 	for (; item != NULL; item = next) {
+		GNN_TRY(stage_program(s->run, item));
+		GNN_TRY(take_rows(s, item));
 		GNN_TRY(next_item(s, &next));
 		if (next != NULL)
 			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
@@ -319,7 +343,7 @@ static void report(const struct gnn_run *r, struct gnn_layer_report *lr)
 int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 {
 	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
-	struct stream s = {.run = r, .pass = pass, .layer = l};
+	struct stream s = {.run = r, .pass = pass, .layer = l, .chunk_rows = opts.chunk_rows};
 	int rc;
 
 	opts.rows = pass->rows;
@@ -345,6 +369,8 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	}
 	report(r, &r->report->layer[l]);
 out:
+	if (rc < 0) /* other ranks wait for this one, and its feed for them */
+		(void)gnn_comm_agree(r->o->comm, rc);
 	stop(&s);
 	return rc;
 }

@@ -34,17 +34,44 @@ int gnn_tiered_prepare(struct gnn_run *r)
 	return rc;
 }
 
+/* Sources of the vertices, as the layer takes them. */
+static int draw_inlists(struct gnn_run *r, uint32_t l)
+{
+	const struct gnn_share *share = r->o->share;
+	struct gnn_inlists_draw o = {.store = r->o->store,
+		.draw = gnn_sampling_here(r->sampling), .drop_loops = r->layer.o.conv->drop_loops};
+	uint64_t before = r->inlists.read_bytes;
+	struct gnn_inlists_order order;
+	int rc;
+
+	if (share != NULL) {
+		order = (struct gnn_inlists_order){.bound = share->part.bound,
+			.ranks = share->size, .panel_rows = r->o->backend->ops->panel_rows};
+		o.order = &order;
+	}
+	GNN_TRY(gnn_inlists_draw(&r->inlists, &o));
+	r->report->layer[l].read_bytes += r->inlists.read_bytes - before;
+out:
+	return rc;
+}
+
 /* The file of next uses, from the row that the pass begins with. */
 static int open_next_uses(struct gnn_run *r, uint32_t l)
 {
 	const struct gnn_conv *c = r->layer.o.conv;
+	struct gnn_feed_opts feed = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
+	struct gnn_packets_opts packets;
 	char path[PATH_BYTES];
 	int rc;
 
+	feed.sample = gnn_sampling_here(r->sampling);
+	feed.weighted = false;
+	packets = gnn_feed_packets(&feed);
 	snprintf(path, sizeof(path), "%s/layer%u.next", gnn_folder_path(r->folder), l + 1);
 	GNN_TRY(gnn_nextuse_create(&r->tiered->next, &(struct gnn_nextuse_opts){
 		.store = r->o->store, .draw = gnn_sampling_here(r->sampling),
 		.drop_loops = c->drop_loops, .path = path, .engine = r->o->engine,
+		.packets = r->o->share != NULL ? &packets : NULL,
 		.first_row = r->resuming && gnn_run_has_stores(r, &r->at) ? r->at.row : 0,
 		.piece_bytes = r->plan.next_piece_bytes}));
 out:
@@ -62,13 +89,8 @@ static int open_control(struct gnn_run *r, uint32_t l)
 		GNN_TRY(open_next_uses(r, l));
 	else
 		o.inlists = &r->inlists;
-	if (!r->plan.next_scratch && gnn_evict_ops_of(o.policy)->next_use) {
-		struct gnn_draw draw = gnn_sampling_here(r->sampling);
-		uint64_t before = r->inlists.read_bytes;
-
-		GNN_TRY(gnn_inlists_draw(&r->inlists, r->o->store, &draw));
-		r->report->layer[l].read_bytes += r->inlists.read_bytes - before;
-	}
+	if (!r->plan.next_scratch && gnn_evict_ops_of(o.policy)->next_use)
+		GNN_TRY(draw_inlists(r, l));
 	GNN_TRY(gnn_control_create(&r->tiered->control, &o));
 out:
 	return rc;

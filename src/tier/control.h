@@ -31,6 +31,7 @@ struct gnn_control_opts {
 	const struct gnn_inlists *inlists; /* for policies that ask for the next use; NULL: the
 	                                      steps bring it */
 	uint64_t epoch_rows;           /* source rows of a chunk */
+	uint64_t source_rows;          /* numbers of sources are below it; at least (V) is taken */
 	uint32_t top_slots;
 	uint32_t host_slots;           /* 0: the spill is below the top */
 	uint32_t pin_slots;            /* of the top, for the vertices of highest in-degree */

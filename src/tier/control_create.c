@@ -12,7 +12,7 @@ uint32_t gnn_control_slots_min(const struct gnn_control_opts *o)
 
 static uint64_t epochs_of(const struct gnn_control_opts *o)
 {
-	return gnn_ceil_div(o->vertices, o->epoch_rows) + 1;
+	return gnn_ceil_div(gnn_max_u64(o->vertices, o->source_rows), o->epoch_rows) + 1;
 }
 
 static uint64_t pending_max(const struct gnn_control_opts *o)

@@ -24,7 +24,8 @@ uint64_t gnn_control_epoch_of(const struct gnn_control *c, gnn_vid v, gnn_vid ne
 		next = UINT64_MAX;
 	if (v >= c->own_end)
 		next = gnn_min_u64(next, v);
-	return gnn_min_u64(next, c->o.vertices - 1) / c->o.epoch_rows;
+	return gnn_min_u64(next, gnn_max_u64(c->o.vertices, c->o.source_rows) - 1) /
+		c->o.epoch_rows;
 }
 
 uint64_t gnn_control_next_epoch(const struct gnn_control *c, gnn_vid v)

@@ -10,6 +10,10 @@
  * Messages come in source order, and an in-list ascends: the next source of a vertex that had n
  * messages stands at n. No search is needed. Where a layer samples, the lists hold the edges of the
  * sample only.
+ *
+ * Of several ranks, chunks of all come at a time: messages in the order of (panel of its rank,
+ * rank, row), which is how lists are sorted once; a source is then the row that it is of its rank,
+ * since that says in which chunk it comes.
  */
 #ifndef GNN_TIER_INLISTS_H
 #define GNN_TIER_INLISTS_H
@@ -22,15 +26,31 @@ struct gnn_inlists {
 	const uint32_t *narrow;    /* (E) one of the two */
 	const uint64_t *wide;
 	uint64_t        read_bytes;
-	bool            sampled;   /* they hold messages only, no loops that are none */
+	bool            drawn;     /* they hold messages only, no loops that are none */
 	void           *owned_[2];
+	uint64_t        fanout_;   /* internal: what was drawn */
+	bool            loops_;
+};
+
+/* The ranks that messages come from; their rows are numbered from bound[0] == 0 on. */
+struct gnn_inlists_order {
+	const gnn_vid *bound;      /* (ranks + 1) */
+	uint32_t       ranks;
+	uint32_t       panel_rows;
+};
+
+struct gnn_inlists_draw {
+	const struct gnn_store         *store;
+	struct gnn_draw                 draw;       /* of the layer's sample */
+	bool                            drop_loops; /* they are no messages */
+	const struct gnn_inlists_order *order;      /* NULL: one rank has all rows */
 };
 
 GNN_BEGIN_DECLS
 
 int  gnn_inlists_load(struct gnn_inlists *l, const struct gnn_store *s);
 /* The lists that a layer takes: all edges, or those of its sample; read again where they differ. */
-int  gnn_inlists_draw(struct gnn_inlists *l, const struct gnn_store *s, const struct gnn_draw *d);
+int  gnn_inlists_draw(struct gnn_inlists *l, const struct gnn_inlists_draw *o);
 void gnn_inlists_fini(struct gnn_inlists *l); /* zeroed is fine */
 uint64_t gnn_inlists_bytes(const struct gnn_store *s);
 
@@ -46,7 +66,7 @@ static inline gnn_vid gnn_inlists_next(const struct gnn_inlists *l, gnn_vid v, u
 	uint64_t i = l->offset[v] + received;
 	gnn_vid u = l->narrow != NULL ? l->narrow[i] : l->wide[i];
 
-	if (loops == 0 || u < v || l->sampled)
+	if (loops == 0 || u < v || l->drawn)
 		return u;
 	i += loops; /* they stand in front of here, or here */
 	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
