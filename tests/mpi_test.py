@@ -44,10 +44,10 @@ def main():
     if shutil.which('mpirun') is None:
         print('skipped: no mpirun')
         return 77
-    for ranks in (1, 2, 3, 4, 7):
+    for ranks in (1, 2, 7):
         done = launch(ranks, 'exchange')
         check(f'exchange of {ranks}', done.returncode == 0 and done.stdout == 'all well\n', done)
-    for ranks, culprits in ((2, [0]), (2, [1]), (4, [2]), (4, [3, 1]), (3, [0, 1, 2])):
+    for ranks, culprits in ((2, [0]), (4, [2]), (4, [3, 1]), (3, [0, 1, 2])):
         done = launch(ranks, 'fail', *culprits)
         text = said(done)
         wanted = [('' if r == 0 else rf'rank {r} on \S+: ') + f'a byte of rank {r} is wrong'

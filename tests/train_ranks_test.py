@@ -3,11 +3,11 @@
 
 usage: train_ranks_test.py GNNRUN [TrainRanks.test_name ...]
 
-GNN_KILLS=100 kills ranks a hundred times instead of ten, or three in a build with a sanitizer.
+Ranks that are killed: kills_test.py. In a build with a sanitizer each sweep has a part of its
+cells.
 """
 import json
 import os
-import random
 import shutil
 import signal
 import sys
@@ -74,8 +74,9 @@ class TrainRanks(TrainCase):
                 self.assertLess(off, 0.02 * np.abs(w).max())
 
     def test_agrees_with_one_rank(self):
-        for arch, extra in (('gcn', ()), ('sage', ()), ('gin', ()), ('gat', ('--heads', 4))):
-            self.compare((1, 2, 3, 4), '--arch', arch, *extra)
+        for arch, ranks, extra in (('gcn', (1, 4), ()), ('sage', (2, 4), ()), ('gin', (3,), ()),
+                                   ('gat', (2, 3), ('--heads', 4))):
+            self.compare(ranks[:1] if SANITIZED else ranks, '--arch', arch, *extra)
 
     def test_every_option_agrees_with_one_rank(self):
         for i, args in enumerate((
@@ -90,6 +91,8 @@ class TrainRanks(TrainCase):
                  '--hot-policy', 'degree'),
                 ('--bottom', 'precomputed'), ('--arch', 'gin', '--bottom', 'precomputed'),
                 ('--batch-size', 2), ('--layers', 1, '--fanout', 3))):
+            if SANITIZED and i % 4 != 1:
+                continue
             self.compare((3 - i % 2,), *args, *(('--epochs', 1) if '--batch-size' in args else ()))
 
     def test_many_labels_narrow_features_and_edge_weights(self):
@@ -133,7 +136,8 @@ class TrainRanks(TrainCase):
                     self.inside = last
 
     def test_equal_bits_at_one_number_of_ranks(self):
-        for arch, ranks in (('gcn', 2), ('sage', 3), ('gin', 3), ('gat', 2)):
+        cells = ('gin', 3), ('gat', 2), ('gcn', 2), ('sage', 3)
+        for arch, ranks in cells[:2] if SANITIZED else cells:
             with self.subTest(arch=arch):
                 a = self.train(ranks, 'a', '--arch', arch, '--threads', 1, '--pipeline', 'off')
                 b = self.train(ranks, 'b', '--arch', arch, '--threads', 5)
@@ -162,7 +166,8 @@ class TrainRanks(TrainCase):
 
     def test_goes_on_with_as_many_ranks_and_with_others(self):
         whole = self.train(3, 'whole', '--epochs', 6)
-        for i, point in enumerate(('step@4', 'checkpoint@1', 'step@20', 'step@27')):
+        points = 'step@20', 'checkpoint@1', 'step@4', 'step@27'
+        for i, point in enumerate(points[:2] if SANITIZED else points):
             with self.subTest(point=point):
                 fault = {0 if 'check' in point else i % 3: ('--faults', f'crash:{point}')}
                 words = self.words('k', '--epochs', 6)
@@ -171,7 +176,7 @@ class TrainRanks(TrainCase):
                 self.assertFalse(os.path.exists(self.path('k.safetensors')))
                 self.goes_on('k', self.models('whole'), '--epochs', 6)
                 self.remove('k')
-        for ranks in (0, 2, 4):
+        for ranks in (2,) if SANITIZED else (0, 2, 4):
             with self.subTest(ranks=ranks):
                 p = finish(launch(3, *self.words('k', '--epochs', 6),
                                   apart={1: ('--faults', 'crash:step@20')}))
@@ -192,7 +197,8 @@ class TrainRanks(TrainCase):
         """17: the next step is of one seed, so that two ranks begin anew with none."""
         self.train(3, 'whole', *LONG)
         whole, words = self.models('whole'), self.words('s', *LONG)
-        for rank, step in ((0, 1), (1, 17), (2, 18), (0, 19), (1, 94)):
+        cells = (1, 17), (2, 18), (0, 1), (0, 19), (1, 94)
+        for rank, step in cells[:2] if SANITIZED else cells:
             with self.subTest(rank=rank, step=step):
                 fault = {rank: ('--faults', f'signal:step@{step}')}
                 self.stopped(finish(launch(3, *words, apart=fault)), whole)
@@ -201,23 +207,8 @@ class TrainRanks(TrainCase):
         self.assertEqual(p.returncode, 75, p.stderr)
         self.remove('s')
 
-    def test_killed_ranks(self):
-        self.train(3, 'whole', *LONG)
-        whole, hit, draw = self.models('whole'), 0, random.Random(4)
-        kills = int(os.environ.get('GNN_KILLS', 3 if SANITIZED else 10))
-        for i in range(kills):
-            rank, delay = draw.randrange(3), draw.random() * .6
-            with self.subTest(i=i, rank=rank, delay=delay):
-                p = disturb(self, launch(3, *self.words('k', *LONG)), 3, signal.SIGKILL, rank,
-                            delay)
-                self.assertLess(p.took, 30)
-                hit += p.returncode != 0
-                self.goes_on('k', whole, *LONG)
-                self.remove('k')
-        self.assertGreater(hit, kills // 4)
-
     def test_silent_rank(self):
-        for rank in (0, 2):
+        for rank in (2,) if SANITIZED else (0, 2):
             p = disturb(self, launch(3, *self.words('q', *LONG, '--epochs', 4000,
                                                     '--peer-timeout', 2)), 3,
                         signal.SIGSTOP, rank, 0.3)
@@ -234,7 +225,7 @@ class TrainRanks(TrainCase):
                                    ('open:eio', {66, 73, 74}, ()), ('read:eio', {65, 74}, ()),
                                    ('write:eio', {73, 74}, ())):
             n, failures, passes = 1, 0, 0
-            while n < 30000 and passes < 4:
+            while n < 30000 and passes < (1 if SANITIZED else 2):
                 rank = 0 if rule == 'write:eio' else n % 3
                 p = finish(launch(3, *self.words('f', *extra),
                                   apart={rank: ('--faults', f'{rule}@{n}')}))
@@ -247,7 +238,7 @@ class TrainRanks(TrainCase):
                         self.assertEqual(len(said(p)), 1, p.stderr)
                         if rank > 0:
                             self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
-                n += 1 + n // 2
+                n += 1 + (3 * n if SANITIZED else n)
                 self.remove('f')
             self.assertGreater(failures, 1, rule)
 
