@@ -1,11 +1,11 @@
 /*
- * io/buckets_parts.h - buckets from the inside.
+ * io/buckets_parts.h - buckets from the inside: ranges of them are sorted, and delivered in order.
  *
- * Flow     buckets_sort, buckets_rows -> [buckets_parts]
+ * Flow     buckets_sort -> [buckets_parts] -> receiver
  * Owns     nothing
- * Lends    nothing
- * Thread   start and join by the thread that has the buckets; the rest by any, for its own range
- * Fails    GNN_EOS no thread
+ * Lends    a delivery to fill, from take until deliver
+ * Thread   open, run and close by the thread that has the buckets; the rest by all workers
+ * Fails    run: GNN_EOS no thread; what the receiver and the work return
  */
 #ifndef GNN_IO_BUCKETS_PARTS_H
 #define GNN_IO_BUCKETS_PARTS_H
@@ -14,63 +14,64 @@
 
 #include <pthread.h>
 
-struct gnn_bucket {
-	uint64_t first, count; /* keys; the first is that in an array */
-	uint64_t duplicates, loops;
-	bool done;             /* guarded by the lock */
+enum { GNN_BUCKETS_THREADS_MAX = 32 };
+
+/* What came of a range of buckets. */
+struct gnn_delivery {
+	uint32_t range;
+	bool     idle, ready;  /* else a worker has it; guarded by the lock */
+	uint32_t *own_neighbor; /* (range_keys) */
+	float    *own_weight;   /* (range_keys), or NULL */
+	uint32_t *neighbor;     /* (edges) its own ones, or those of a large bucket */
+	float    *weight;       /* (edges), or NULL */
+	uint64_t edges, duplicates;
 };
 
-/* A part of the keys of a bucket. */
-struct gnn_bucket_span {
-	void *key;
-	uint64_t count;
-};
+struct gnn_bucket_worker;
+typedef int (*gnn_bucket_work_fn)(struct gnn_bucket_worker *w, struct gnn_delivery *d);
 
 struct gnn_bucket_worker {
 	struct gnn_buckets *buckets;
-	void (*work)(struct gnn_bucket_worker *w, uint32_t range);
 	struct gnn_stage *stage;
-	struct gnn_bucket_lines lines;
-	void *key, *spare;     /* (spare_keys) */
+	uint32_t number;
+	void *key, *spare;      /* (bucket_keys) */
 };
 
 struct gnn_buckets {
 	struct gnn_buckets_opts opts;
-	struct gnn_edgepool *pool;
 	struct gnn_bucket_layout layout;
 	const struct gnn_bucket_ops *ops;
-	uint64_t rows, keys;
-	void *other;           /* (keys) by destination */
-	bool in_other;         /* where the buckets are: there, or in the pool */
-	uint64_t spare_keys;
-	void *large;           /* (keys of the largest bucket), when it is over spare_keys */
-	pthread_mutex_t large_lock;
-	struct gnn_bucket *bucket; /* (buckets) of the order that is worked on */
-	uint32_t *end;         /* (rows) */
-	uint32_t *loops;       /* (rows) by source, when there are any */
-	uint32_t ranges;
-	uint64_t *place;       /* (ranges, buckets) counts by destination, then places */
-	uint32_t *range_first; /* (ranges + 1) buckets */
-	struct gnn_bucket_worker *worker; /* (workers) */
+	uint64_t rows, keys, edges;
+	struct gnn_bucketset *set, *by_dst;  /* what is sorted; where it goes from there, or NULL */
+	bool in_by_dst;                      /* what is sorted is that */
+	uint64_t bucket_keys, range_keys;    /* but for large buckets */
+	void *large_key, *large_spare;       /* of the largest bucket, when it is large */
+	float *large_weight;
+	uint32_t *end, *loops;               /* (rows); loops NULL when there are none */
+	struct gnn_bucket_worker *worker;    /* (workers) */
 	uint32_t workers;
-	pthread_mutex_t lock;  /* guards done of all buckets and: */
-	uint32_t next;         /* range */
-	bool stop;
-	pthread_cond_t one_done;
+	uint32_t *range_first;               /* (ranges + 1) buckets */
+	uint32_t ranges;
+	gnn_bucket_work_fn work;
+	gnn_buckets_fn fn;                   /* NULL: none */
+	void *receiver;
+	struct gnn_delivery *delivery;       /* (deliveries) */
+	uint32_t deliveries;
+	pthread_mutex_t lock;                /* guards idle and ready of all deliveries and: */
+	pthread_cond_t changed;
+	uint32_t next, delivered;            /* ranges */
+	bool delivering, stop;
 };
 
 GNN_BEGIN_DECLS
 
-/* Starts all workers but the first `from`. */
-int  gnn_buckets_start(struct gnn_buckets *b, uint32_t from,
-	void (*fn)(struct gnn_bucket_worker *, uint32_t));
-void gnn_buckets_join (struct gnn_buckets *b, int rc);
-/* Part number i of a bucket, where it is now. False when there are no more. */
-bool gnn_buckets_span (const struct gnn_buckets *b, uint32_t bucket, uint32_t i,
-	struct gnn_bucket_span *s);
-uint64_t *gnn_buckets_places(const struct gnn_buckets *b, uint32_t range);
-/* Ranges of buckets, with about as many keys each. */
-void gnn_buckets_cut_ranges(struct gnn_buckets *b);
+int  gnn_buckets_open_deliveries (struct gnn_buckets *b);
+void gnn_buckets_close_deliveries(struct gnn_buckets *b);
+/* Cuts `set` into ranges and has all of them worked on, by as many threads as there are. */
+int  gnn_buckets_run(struct gnn_buckets *b, gnn_bucket_work_fn work, gnn_buckets_fn fn,
+	void *receiver);
+/* A bucket that is sorted alone, in the large arrays. */
+bool gnn_buckets_is_large(const struct gnn_buckets *b, uint64_t keys);
 
 GNN_END_DECLS
 

@@ -1,236 +1,321 @@
-/* io/buckets_sort.c - edges by source, and the threads; see buckets.h. */
+/* io/buckets_sort.c - see buckets.h. A bucket is sorted, its rows end; what of it goes where. */
 #include "base/mem.h"
-#include "base/stage.h"
 #include "io/buckets_parts.h"
 
 #include <string.h>
 
 enum {
-	SPARE_KEYS = 64 << 10, /* sorted within the cache */
-	THREADS_MAX = 64,
-	RANGES = 8,            /* for every thread: what one takes at a time */
+	RANGE_KEYS = 256 << 10,
+	RANGES = 4,        /* for every thread, at least */
+	BUCKET_SHARE = 4,  /* a large bucket has this many times as many keys as the others */
+	UNPACKED = 1024,
 };
 
 /* --- sizes --- */
 
 static uint32_t workers_of(uint32_t threads)
 {
-	return (uint32_t)gnn_max_u64(1, gnn_min_u64(threads, THREADS_MAX));
+	return (uint32_t)gnn_max_u64(1, gnn_min_u64(threads, GNN_BUCKETS_THREADS_MAX));
 }
 
-static uint64_t count_in_pool(const struct gnn_edgepool *p, uint32_t bucket)
+static uint64_t bucket_keys_of(const struct gnn_bucket_layout *l, uint64_t keys)
 {
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i < gnn_edgepool_blocks(p); i++) {
-		const uint32_t *first = gnn_edgepool_block(p, i)->first + bucket;
-
-		count += first[1] - first[0];
-	}
-	return count;
+	return gnn_min_u64(keys, BUCKET_SHARE * gnn_ceil_div(keys, l->count));
 }
 
-/* Keys of the largest bucket, or of all. */
-static uint64_t largest_in_pool(const struct gnn_edgepool *p, bool all)
+static uint64_t range_keys_of(uint64_t bucket_keys, uint64_t keys, uint32_t workers)
 {
-	uint64_t largest = 0, sum = 0;
+	return gnn_max_u64(bucket_keys, gnn_min_u64(RANGE_KEYS, keys / (RANGES * workers)));
+}
 
-	for (uint32_t k = 0; k < gnn_edgepool_layout(p)->count; k++) {
-		uint64_t count = count_in_pool(p, k);
+/* Keys of the largest bucket; *all gets those of all. */
+static uint64_t largest_of(const struct gnn_bucketset *s, uint64_t *all)
+{
+	uint64_t largest = 0;
+
+	*all = 0;
+	for (uint32_t k = 0; k < gnn_bucketset_layout(s)->count; k++) {
+		uint64_t count = gnn_bucketset_count(s, k);
 
 		largest = gnn_max_u64(largest, count);
-		sum += count;
+		*all += count;
 	}
-	return all ? sum : largest;
+	return largest;
 }
 
-uint64_t gnn_buckets_extra_bytes(const struct gnn_edgepool *p, uint32_t threads, bool anew)
+uint64_t gnn_buckets_extra_bytes(const struct gnn_buckets_opts *o, bool anew)
 {
-	const struct gnn_bucket_layout *l = gnn_edgepool_layout(p);
-	uint64_t bucket = 2 * sizeof(struct gnn_bucket), key, largest, worker;
+	const struct gnn_bucketset *s = gnn_edgepool_set(o->pool);
+	uint64_t weight = o->weighted ? sizeof(float) : 0, workers = workers_of(o->threads);
+	uint64_t largest, keys, key, bucket_keys, bytes, chunk;
+	const struct gnn_bucket_layout *l;
 
-	if (gnn_edgepool_blocks(p) == 0)
+	if (s == NULL)
 		return 0;
+	l = gnn_bucketset_layout(s);
 	key = gnn_bucket_ops(l)->bytes;
-	largest = largest_in_pool(p, anew);
-	worker = 2 * gnn_min_u64(largest, SPARE_KEYS) * key;
-	bucket += workers_of(threads) *
-		(GNN_BUCKET_LINE_BYTES + (RANGES + 1) * sizeof(uint64_t));
-	return l->count * bucket + workers_of(threads) * worker + largest * key +
-		2 * gnn_edgepool_id_end(p) * sizeof(uint32_t);
+	chunk = gnn_chunks_bytes(gnn_edgepool_chunks(o->pool));
+	largest = largest_of(s, &keys);
+	bucket_keys = bucket_keys_of(l, keys);
+	bytes = workers * 2 * bucket_keys * key + (workers + 2) * (sizeof(uint32_t) + weight) *
+		range_keys_of(bucket_keys, keys, (uint32_t)workers);
+	if (largest > bucket_keys || anew)
+		bytes += (anew ? keys : largest) * (2 * key + weight);
+	bytes += workers * (gnn_bucketset_writer_bytes(l) + gnn_min_u64(l->count, keys) * chunk);
+	bytes += gnn_bucketset_part_bytes(l) * 2 *
+		(l->count + keys / range_keys_of(bucket_keys, keys, (uint32_t)workers) + 1) / 2;
+	return bytes + l->count * sizeof(uint32_t) + 2 * gnn_edgepool_id_end(o->pool) *
+		sizeof(uint32_t);
 }
 
-/* --- threads --- */
+/* --- sorting one bucket --- */
 
-static bool take_range(struct gnn_buckets *b, uint32_t *range)
+/* Counts become places, in order. */
+static void settle_places(uint32_t *count, uint32_t mask)
 {
-	bool more;
+	uint32_t sum = 0;
 
-	pthread_mutex_lock(&b->lock);
-	*range = b->next;
-	more = !b->stop && b->next < b->ranges;
-	b->next += more;
-	pthread_mutex_unlock(&b->lock);
-	return more;
-}
+	for (uint32_t d = 0; d <= mask; d++) {
+		uint32_t here = count[d];
 
-static int work(void *arg)
-{
-	struct gnn_bucket_worker *w = arg;
-	struct gnn_buckets *b = w->buckets;
-	uint32_t range;
-
-	while (take_range(b, &range))
-		w->work(w, range);
-	return GNN_OK;
-}
-
-int gnn_buckets_start(struct gnn_buckets *b, uint32_t from,
-	void (*fn)(struct gnn_bucket_worker *, uint32_t))
-{
-	int rc = GNN_OK;
-
-	b->next = 0; /* there are no threads yet */
-	for (uint32_t i = 0; i < b->workers; i++)
-		b->worker[i].work = fn;
-	for (uint32_t i = from; i < b->workers; i++)
-		GNN_TRY(gnn_stage_start(&b->worker[i].stage, "edge-buckets", work, &b->worker[i]));
-out:
-	return rc;
-}
-
-void gnn_buckets_join(struct gnn_buckets *b, int rc)
-{
-	struct gnn_err_state text;
-
-	gnn_err_save(&text, rc);
-	pthread_mutex_lock(&b->lock);
-	b->stop = rc < 0;
-	pthread_mutex_unlock(&b->lock);
-	for (uint32_t i = 0; i < b->workers; i++)
-		gnn_stage_join(&b->worker[i].stage);
-	gnn_err_restore(&text);
-}
-
-/* --- keys of a bucket --- */
-
-bool gnn_buckets_span(const struct gnn_buckets *b, uint32_t bucket, uint32_t i,
-	struct gnn_bucket_span *s)
-{
-	const struct gnn_bucket *one = &b->bucket[bucket];
-	const struct gnn_edgeblock *block;
-
-	if (b->in_other) {
-		*s = (struct gnn_bucket_span){
-			(uint8_t *)b->other + one->first * b->ops->bytes, one->count};
-		return i == 0;
+		count[d] = sum;
+		sum += here;
 	}
-	if (i == gnn_edgepool_blocks(b->pool))
-		return false;
-	block = gnn_edgepool_block(b->pool, i);
-	*s = (struct gnn_bucket_span){
-		(uint8_t *)block->key + (uint64_t)block->first[bucket] * b->ops->bytes,
-		block->first[bucket + 1] - block->first[bucket]};
-	return true;
 }
 
-/* All keys of a bucket to one place. */
+/* All keys as they are. */
 static void gather(const struct gnn_buckets *b, uint32_t bucket, uint8_t *to)
 {
+	struct gnn_bucket_reader r;
 	struct gnn_bucket_span s;
 
-	for (uint32_t i = 0; gnn_buckets_span(b, bucket, i, &s); i++) {
+	gnn_bucketset_read(b->set, bucket, &r);
+	while (gnn_bucket_reader_next(&r, &s)) {
 		memcpy(to, s.key, s.count * b->ops->bytes);
 		to += s.count * b->ops->bytes;
 	}
 }
 
-/* The first keys of a bucket back to where it is. */
-static void scatter(const struct gnn_buckets *b, uint32_t bucket, const uint8_t *from,
-	uint64_t count)
+struct sorted {
+	void *key, *spare; /* goes back and forth between these; key is where the result is */
+	uint64_t count;
+};
+
+/*
+ * Digit after digit, from the lowest. The places of the last one have moved on to the ends of the
+ * rows then, if the row is one digit: they are added to `first` and put into `end`.
+ */
+static void sort_bucket(const struct gnn_buckets *b, uint32_t bucket, struct sorted *s,
+	uint32_t first, uint32_t *end, uint64_t rows)
 {
-	struct gnn_bucket_span s;
+	struct gnn_bucket_digit digit[GNN_BUCKET_DIGITS_MAX];
+	uint32_t place[GNN_BUCKET_DIGITS_MAX][GNN_BUCKET_COUNTS];
+	uint32_t digits = gnn_bucket_digits(&b->layout, s->count, !b->in_by_dst, digit);
+	struct gnn_bucket_reader r;
+	struct gnn_bucket_span span;
 
-	for (uint32_t i = 0; count > 0 && gnn_buckets_span(b, bucket, i, &s); i++) {
-		uint64_t n = gnn_min_u64(s.count, count);
+	if (digits == 0) {
+		gather(b, bucket, s->key);
+		return;
+	}
+	for (uint32_t i = 0; i < digits; i++)
+		memset(place[i], 0, (digit[i].mask + 1) * sizeof(**place));
+	gnn_bucketset_read(b->set, bucket, &r);
+	while (gnn_bucket_reader_next(&r, &span))
+		b->ops->count(span.key, span.count, digit, digits, place);
+	for (uint32_t i = 0; i < digits; i++)
+		settle_places(place[i], digit[i].mask);
+	gnn_bucketset_read(b->set, bucket, &r);
+	while (gnn_bucket_reader_next(&r, &span))
+		b->ops->pass(span.key, span.count, digit[0], place[0], s->key);
+	for (uint32_t i = 1; i < digits; i++) {
+		void *from = s->key;
 
-		memcpy(s.key, from, n * b->ops->bytes);
-		from += n * b->ops->bytes;
-		count -= n;
+		b->ops->pass(from, s->count, digit[i], place[i], s->spare);
+		s->key = s->spare;
+		s->spare = from;
+	}
+	if (gnn_bucket_row_is_digit(&b->layout))
+		for (uint64_t row = 0; row < rows; row++)
+			end[row] = first + place[digits - 1][row];
+}
+
+/* Where rows end, from sorted keys. */
+static void find_ends(const struct gnn_buckets *b, const struct sorted *s, uint32_t first,
+	uint32_t *end, uint64_t rows)
+{
+	uint32_t last = first;
+
+	memset(end, 0, rows * sizeof(*end));
+	b->ops->ends(&b->layout, s->key, s->count, first, end);
+	for (uint64_t row = 0; row < rows; row++) {
+		last = end[row] > last ? end[row] : last;
+		end[row] = last;
 	}
 }
 
-uint64_t *gnn_buckets_places(const struct gnn_buckets *b, uint32_t range)
-{
-	return b->place + (uint64_t)range * b->layout.count;
-}
+/* --- the work on a range --- */
 
-void gnn_buckets_cut_ranges(struct gnn_buckets *b)
+/* A key is no smaller than its neighbour, which comes in its place. */
+static void unpack_in_place(const struct gnn_buckets *b, const struct sorted *s,
+	struct gnn_delivery *d)
 {
-	uint32_t k = 0;
+	uint32_t neighbor[UNPACKED];
 
-	for (uint32_t r = 0; r < b->ranges; r++) {
-		while (k < b->layout.count && b->bucket[k].first < b->keys / b->ranges * r)
-			k++;
-		b->range_first[r] = k;
+	d->neighbor = s->key;
+	for (uint64_t i = 0, n; i < s->count; i += n) {
+		n = gnn_min_u64(UNPACKED, s->count - i);
+		b->ops->unpack(&b->layout, (uint8_t *)s->key + i * b->ops->bytes, n, neighbor,
+			d->weight == NULL ? NULL : d->weight + i);
+		memcpy(d->neighbor + i, neighbor, n * sizeof(*neighbor));
 	}
-	b->range_first[b->ranges] = b->layout.count;
 }
 
-/* --- by source --- */
-
-/* In the cache when it fits it; else one at a time, on its place in the other array. */
-static void sort_one_src(struct gnn_bucket_worker *w, uint32_t k, struct gnn_bucket_found *found)
+/* Its rows go to the delivery, its keys, when they are not by destination yet, there too. */
+static int finish_bucket(struct gnn_bucket_worker *w, uint32_t bucket, struct sorted *s,
+	struct gnn_delivery *d, bool large)
 {
-	struct gnn_buckets *b = w->buckets;
-	struct gnn_bucket *one = &b->bucket[k];
-	bool large = one->count > b->spare_keys;
-	void *key = large ? (uint8_t *)b->other + one->first * b->ops->bytes : w->key, *sorted;
+	const struct gnn_buckets *b = w->buckets;
+	const struct gnn_bucket_layout *l = &b->layout;
+	struct gnn_bucket_writer *to;
+	int rc = GNN_OK;
 
+	if (b->by_dst != NULL && !b->in_by_dst) {
+		gnn_bucketset_move(b->set, bucket, b->by_dst, w->number);
+		GNN_TRY(gnn_bucketset_writer(b->by_dst, w->number, &to));
+		b->ops->by_dst(to, l, s->key, s->count, bucket);
+		GNN_TRY(to->status);
+	}
 	if (large)
-		pthread_mutex_lock(&b->large_lock);
-	gather(b, k, key);
-	sorted = b->ops->sort(key, large ? b->large : w->spare, one->count, b->layout.low,
-		b->layout.bits + b->layout.shift);
-	one->count = b->ops->settle(&b->layout, sorted, one->count, k, b->opts.unique, found);
-	scatter(b, k, sorted, one->count);
-	if (large)
-		pthread_mutex_unlock(&b->large_lock);
-	one->duplicates = found->duplicates;
-	one->loops = found->loops;
+		unpack_in_place(b, s, d);
+	else
+		b->ops->unpack(l, s->key, s->count, d->neighbor + d->edges,
+			d->weight == NULL ? NULL : d->weight + d->edges);
+	d->edges += s->count;
+out:
+	return rc;
 }
 
-static void sort_src(struct gnn_bucket_worker *w, uint32_t range)
+static uint64_t rows_of(const struct gnn_buckets *b, uint32_t bucket)
+{
+	uint64_t first = (uint64_t)bucket << b->layout.shift;
+
+	return first >= b->rows ? 0 : gnn_min_u64(b->rows - first, b->layout.row_mask + 1);
+}
+
+static int work_on_bucket(struct gnn_bucket_worker *w, uint32_t bucket, struct gnn_delivery *d)
 {
 	struct gnn_buckets *b = w->buckets;
-	struct gnn_bucket_found found = {.by_dst = gnn_buckets_places(b, range)};
+	uint64_t rows = rows_of(b, bucket), first = (uint64_t)bucket << b->layout.shift;
+	struct sorted s = {w->key, w->spare, gnn_bucketset_count(b->set, bucket)};
+	bool large = gnn_buckets_is_large(b, s.count), ends = gnn_bucket_row_is_digit(&b->layout);
+	uint32_t *end = b->end + first;
+	uint64_t duplicates = 0;
+	int rc = GNN_OK;
 
-	for (uint32_t k = b->range_first[range]; k < b->range_first[range + 1]; k++)
-		sort_one_src(w, k, &found);
+	if (rows == 0)
+		return GNN_OK;
+	if (large)
+		s = (struct sorted){b->large_key, b->large_spare, s.count};
+	sort_bucket(b, bucket, &s, (uint32_t)d->edges, end, rows);
+	if (!b->in_by_dst) {
+		uint64_t count = s.count;
+
+		s.count = b->ops->settle(&b->layout, s.key, count, b->opts.unique, &duplicates);
+		ends = ends && s.count == count;
+		if (b->loops != NULL)
+			memset(b->loops + first, 0, rows * sizeof(*b->loops));
+		if (b->loops != NULL)
+			b->ops->loops(&b->layout, s.key, s.count, bucket, b->loops + first);
+	}
+	if (!ends)
+		find_ends(b, &s, (uint32_t)d->edges, end, rows);
+	d->duplicates += b->opts.unique ? 0 : duplicates;
+	if (b->fn != NULL)
+		GNN_TRY(finish_bucket(w, bucket, &s, d, large));
+	else
+		d->edges += s.count;
+out:
+	return rc;
+}
+
+static int work_on_range(struct gnn_bucket_worker *w, struct gnn_delivery *d)
+{
+	struct gnn_buckets *b = w->buckets;
+	int rc = GNN_OK;
+
+	for (uint32_t k = b->range_first[d->range]; k < b->range_first[d->range + 1]; k++) {
+		if (k + 1 < b->layout.count)
+			gnn_bucketset_prefetch(b->set, k + 1);
+		GNN_TRY(work_on_bucket(w, k, d));
+	}
+	if (b->by_dst != NULL && !b->in_by_dst)
+		GNN_TRY(gnn_bucketset_part(b->by_dst, w->number, d->range));
+out:
+	return rc;
 }
 
 /* --- opening --- */
 
-/* As large as the largest bucket, or as what is sorted within the cache. */
-static int open_workers(struct gnn_buckets *b, uint64_t largest)
+static int open_workers(struct gnn_buckets *b)
 {
-	uint64_t buckets = b->layout.count;
-	void *block;
+	uint64_t bytes = b->bucket_keys * b->ops->bytes;
 	int rc = GNN_OK;
 
-	b->spare_keys = gnn_min_u64(largest, SPARE_KEYS);
-	if (largest > SPARE_KEYS)
-		GNN_TRY(gnn_mem_pages(&b->large, largest * b->ops->bytes, GNN_MEM_SORT));
 	GNN_NEW_ARRAY(b->worker, b->workers, GNN_MEM_SORT);
 	for (uint32_t i = 0; i < b->workers; i++) {
 		struct gnn_bucket_worker *w = &b->worker[i];
 
 		w->buckets = b;
-		GNN_TRY(gnn_mem_pages(&block, buckets * GNN_BUCKET_LINE_BYTES, GNN_MEM_SORT));
-		w->lines.line = block;
-		GNN_NEW_ARRAY(w->lines.first, buckets, GNN_MEM_SORT);
-		GNN_TRY(gnn_mem_pages(&w->key, b->spare_keys * b->ops->bytes, GNN_MEM_SORT));
-		GNN_TRY(gnn_mem_pages(&w->spare, b->spare_keys * b->ops->bytes, GNN_MEM_SORT));
+		w->number = i;
+		GNN_TRY(gnn_mem_pages(&w->key, bytes, GNN_MEM_SORT));
+		GNN_TRY(gnn_mem_pages(&w->spare, bytes, GNN_MEM_SORT));
+	}
+out:
+	return rc;
+}
+
+static void free_large(struct gnn_buckets *b)
+{
+	gnn_mem_free(b->large_key);
+	gnn_mem_free(b->large_spare);
+	gnn_mem_free(b->large_weight);
+	b->large_key = b->large_spare = NULL;
+	b->large_weight = NULL;
+}
+
+/* The largest bucket by destination may be larger than any by source. */
+static int open_large(struct gnn_buckets *b)
+{
+	struct gnn_bucket_digit digit[GNN_BUCKET_DIGITS_MAX];
+	uint64_t keys, largest = largest_of(b->set, &keys);
+	void *block;
+	int rc = GNN_OK;
+
+	free_large(b);
+	if (!gnn_buckets_is_large(b, largest))
+		return GNN_OK;
+	GNN_TRY(gnn_mem_pages(&b->large_key, largest * b->ops->bytes, GNN_MEM_SORT));
+	if (gnn_bucket_digits(&b->layout, 1, !b->in_by_dst, digit) > 1)
+		GNN_TRY(gnn_mem_pages(&b->large_spare, largest * b->ops->bytes, GNN_MEM_SORT));
+	if (b->opts.weighted) {
+		GNN_TRY(gnn_mem_pages(&block, largest * sizeof(float), GNN_MEM_SORT));
+		b->large_weight = block;
+	}
+out:
+	return rc;
+}
+
+static int open_rows(struct gnn_buckets *b)
+{
+	void *block;
+	int rc;
+
+	GNN_TRY(gnn_mem_pages(&block, b->rows * sizeof(*b->end), GNN_MEM_SORT));
+	b->end = block;
+	if (b->opts.loops) {
+		GNN_TRY(gnn_mem_pages(&block, b->rows * sizeof(*b->loops), GNN_MEM_SORT));
+		b->loops = block;
 	}
 out:
 	return rc;
@@ -238,44 +323,32 @@ out:
 
 static int open_buckets(struct gnn_buckets *b)
 {
-	uint64_t largest = 0;
-	void *block;
-	int rc = GNN_OK;
+	int rc;
 
-	b->layout = *gnn_edgepool_layout(b->pool);
+	b->layout = *gnn_bucketset_layout(b->set);
 	b->ops = gnn_bucket_ops(&b->layout);
-	b->rows = gnn_edgepool_id_end(b->pool);
-	GNN_NEW_ARRAY(b->bucket, b->layout.count, GNN_MEM_SORT);
-	GNN_NEW_ARRAY(b->place, (uint64_t)b->ranges * b->layout.count, GNN_MEM_SORT);
-	GNN_NEW_ARRAY(b->range_first, b->ranges + 1, GNN_MEM_SORT);
-	GNN_TRY(gnn_mem_pages(&block, b->rows * sizeof(*b->end), GNN_MEM_SORT));
-	b->end = block;
-	for (uint32_t k = 0; k < b->layout.count; k++) {
-		struct gnn_bucket *one = &b->bucket[k];
-
-		*one = (struct gnn_bucket){.first = b->keys, .count = count_in_pool(b->pool, k)};
-		b->keys += one->count;
-		largest = gnn_max_u64(largest, one->count);
-	}
-	GNN_TRY(open_workers(b, largest));
-	GNN_TRY(gnn_mem_pages(&b->other, b->keys * b->ops->bytes, GNN_MEM_SORT));
-	gnn_buckets_cut_ranges(b);
+	b->rows = gnn_edgepool_id_end(b->opts.pool);
+	largest_of(b->set, &b->keys);
+	b->edges = b->keys;
+	b->bucket_keys = bucket_keys_of(&b->layout, b->keys);
+	b->range_keys = range_keys_of(b->bucket_keys, b->keys, b->workers);
+	GNN_NEW_ARRAY(b->range_first, b->layout.count + 1, GNN_MEM_SORT);
+	GNN_TRY(open_rows(b));
+	GNN_TRY(open_large(b));
+	GNN_TRY(open_workers(b));
+	GNN_TRY(gnn_buckets_open_deliveries(b));
 out:
 	return rc;
 }
 
-/* All ranges, by all workers, this thread being the first. */
-static int sort_all(struct gnn_buckets *b)
+/* How many edges there are without equal ones is found by sorting them once more. */
+static int count_edges(struct gnn_buckets *b)
 {
 	int rc;
 
-	GNN_TRY(gnn_buckets_start(b, 1, sort_src));
-	work(&b->worker[0]);
+	b->edges = 0;
+	GNN_TRY(gnn_buckets_run(b, work_on_range, NULL, NULL));
 out:
-	gnn_buckets_join(b, rc);
-	b->keys = 0;
-	for (uint32_t k = 0; k < b->layout.count; k++)
-		b->keys += b->bucket[k].count;
 	return rc;
 }
 
@@ -287,16 +360,14 @@ int gnn_buckets_create(struct gnn_buckets **out, const struct gnn_buckets_opts *
 	*out = NULL;
 	GNN_NEW(b, GNN_MEM_SORT);
 	pthread_mutex_init(&b->lock, NULL);
-	pthread_mutex_init(&b->large_lock, NULL);
-	pthread_cond_init(&b->one_done, NULL);
+	pthread_cond_init(&b->changed, NULL);
 	b->opts = *o;
-	b->pool = o->pool;
+	b->set = gnn_edgepool_set(o->pool);
 	b->workers = workers_of(o->threads);
-	b->ranges = b->workers * RANGES;
-	if (gnn_edgepool_blocks(b->pool) > 0) {
+	if (b->set != NULL)
 		GNN_TRY(open_buckets(b));
-		GNN_TRY(sort_all(b));
-	}
+	if (b->set != NULL && o->unique)
+		GNN_TRY(count_edges(b));
 	*out = b;
 	b = NULL;
 out:
@@ -309,26 +380,50 @@ void gnn_buckets_destroy(struct gnn_buckets *b)
 	if (b == NULL)
 		return;
 	for (uint32_t i = 0; b->worker != NULL && i < b->workers; i++) {
-		gnn_mem_free(b->worker[i].lines.line);
-		gnn_mem_free(b->worker[i].lines.first);
 		gnn_mem_free(b->worker[i].key);
 		gnn_mem_free(b->worker[i].spare);
 	}
 	gnn_mem_free(b->worker);
+	gnn_buckets_close_deliveries(b);
+	gnn_bucketset_destroy(b->by_dst);
+	free_large(b);
 	gnn_mem_free(b->range_first);
-	gnn_mem_free(b->place);
-	gnn_mem_free(b->bucket);
-	gnn_mem_free(b->large);
-	gnn_mem_free(b->other);
 	gnn_mem_free(b->end);
 	gnn_mem_free(b->loops);
-	pthread_cond_destroy(&b->one_done);
-	pthread_mutex_destroy(&b->large_lock);
+	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->lock);
 	gnn_mem_free(b);
 }
 
 uint64_t gnn_buckets_edges(const struct gnn_buckets *b)
 {
-	return b->keys;
+	return b->edges;
+}
+
+/* --- both orders --- */
+
+int gnn_buckets_by_src(struct gnn_buckets *b, gnn_buckets_fn fn, void *receiver)
+{
+	int rc = GNN_OK;
+
+	if (b->set == NULL)
+		return GNN_OK;
+	if (!b->opts.both_ways)
+		GNN_TRY(gnn_bucketset_create(&b->by_dst, &b->layout,
+			gnn_edgepool_chunks(b->opts.pool), b->workers));
+	GNN_TRY(gnn_buckets_run(b, work_on_range, fn, receiver));
+	if (b->by_dst == NULL)
+		goto out;
+	GNN_TRY(gnn_bucketset_end(b->by_dst));
+	gnn_edgepool_empty(b->opts.pool);
+	b->set = b->by_dst;
+	b->in_by_dst = true;
+	GNN_TRY(open_large(b));
+out:
+	return rc;
+}
+
+int gnn_buckets_by_dst(struct gnn_buckets *b, gnn_buckets_fn fn, void *receiver)
+{
+	return b->set == NULL ? GNN_OK : gnn_buckets_run(b, work_on_range, fn, receiver);
 }

@@ -104,6 +104,7 @@ int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *
 	GNN_TRY(open_scratch(b, o, &m));
 	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, m.ids));
 	GNN_TRY(open_sort(b, o, m.work));
+	gnn_scratch_lend(b->scratch, m.resident / 2);
 	GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
 		.memory_bytes = m.resident / 2, .threads = o->threads,
 		.weighted = o->weighted, .both_ways = o->undirected}));
@@ -162,6 +163,7 @@ static int end_pool(struct gnn_builder *b)
 
 	gnn_edgepool_destroy(b->pool);
 	b->pool = NULL;
+	gnn_scratch_lend(b->scratch, 0);
 	return rc;
 }
 
@@ -229,21 +231,22 @@ out:
 static int seal_pool(struct gnn_builder *b)
 {
 	struct gnn_topo *t = &b->topo;
+	const struct gnn_buckets_opts o = {
+		.pool = b->pool, .threads = t->threads, .weighted = t->weighted,
+		.both_ways = t->undirected, .unique = t->dedup, .loops = t->loops_added > 0,
+	};
 	int rc = GNN_OK;
 
 	if (b->pool == NULL)
 		return GNN_OK;
 	GNN_TRY(gnn_edgepool_end(b->pool));
-	if (gnn_buckets_extra_bytes(b->pool, t->threads, t->remap) >
-		t->work_bytes - t->writer_bytes)
+	if (gnn_buckets_extra_bytes(&o, t->remap) > t->work_bytes - t->writer_bytes)
 		return end_pool(b);
 	if (t->remap)
 		GNN_TRY(gnn_edgeremap(&(struct gnn_edgeremap_opts){
 			.pool = b->pool, .ids = b->ids, .merge_bytes = t->work_bytes / 2,
 			.copy_bytes = t->work_bytes / 4, .threads = t->threads}));
-	GNN_TRY(gnn_buckets_create(&t->buckets, &(struct gnn_buckets_opts){
-		.pool = b->pool, .threads = t->threads, .both_ways = t->undirected,
-		.unique = t->dedup}));
+	GNN_TRY(gnn_buckets_create(&t->buckets, &o));
 	t->vertices = gnn_edgepool_id_end(b->pool);
 out:
 	return rc;

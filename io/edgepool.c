@@ -1,20 +1,22 @@
-/* io/edgepool.c - see edgepool.h. add -> full -> workers -> blocks; empty batches come back. */
+/* io/edgepool.c - see edgepool.h. add -> full -> workers -> sets; empty batches come back. */
 #include "io/edgepool.h"
 
 #include "base/mem.h"
 #include "base/queue.h"
 #include "base/stage.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum {
 	WORKERS_MAX = 16,
-	BATCH_EDGES_MAX = 256 << 10, /* of which a bucket gets half a page or less */
+	BATCH_EDGES_MAX = 32 << 10,
+	BATCH_EDGES_MAX_PARTS = 256 << 10, /* of which a bucket gets some hundreds */
 	BATCH_EDGES_MIN = 4 << 10,
 	MEMORY_SHARE = 32,           /* a batch is this part of the memory at most */
-	SLICE_EDGES = 4096,          /* handed on at a time */
 	ID_BITS = 32,
+	SETS_MAX = ID_BITS + 1,      /* one for every number of bits */
+	CHUNKS_SHARE = 16,           /* all that are begun take this part of the memory, about */
+	SLAB_BYTES_MAX = 8 << 20,
 };
 
 /* Edges that wait: source << 32 | destination. */
@@ -22,8 +24,13 @@ struct batch {
 	uint64_t *edge;
 	float *weight; /* NULL: none */
 	uint64_t count;
-	uint32_t number;  /* of the block to be */
-	struct gnn_bucket_layout layout;
+	uint32_t number;  /* of the part to be */
+	struct gnn_bucketset *set;
+};
+
+struct worker {
+	struct gnn_edgepool *pool;
+	struct gnn_stage *stage;
 };
 
 struct gnn_edgepool {
@@ -34,11 +41,11 @@ struct gnn_edgepool {
 	struct batch *current;   /* being filled, or NULL */
 	uint64_t count, id_end, bits;
 	struct gnn_queue *empty, *full;
-	struct gnn_stage *worker[WORKERS_MAX];
+	struct worker worker[WORKERS_MAX];
 	uint32_t workers;        /* started */
-	pthread_mutex_t lock;    /* guards the list of blocks */
-	struct gnn_edgeblock *block;
-	uint32_t blocks, room;
+	struct gnn_chunks *chunks;
+	struct gnn_bucketset *set[SETS_MAX + 1]; /* in the order of their parts */
+	uint32_t sets, parts;
 };
 
 static uint32_t workers_of(uint32_t threads)
@@ -46,11 +53,39 @@ static uint32_t workers_of(uint32_t threads)
 	return (uint32_t)gnn_max_u64(1, gnn_min_u64(threads, WORKERS_MAX));
 }
 
-static uint64_t batch_edges(uint64_t memory_bytes)
+/* Without weights equal edges are the same: it does not matter in which order they come. */
+static uint64_t batch_edges(const struct gnn_edgepool_opts *o)
 {
-	uint64_t edges = memory_bytes / MEMORY_SHARE / sizeof(uint64_t);
+	uint64_t edges = o->memory_bytes / MEMORY_SHARE / sizeof(uint64_t);
 
-	return gnn_max_u64(BATCH_EDGES_MIN, gnn_min_u64(edges, BATCH_EDGES_MAX));
+	return gnn_max_u64(BATCH_EDGES_MIN, gnn_min_u64(edges,
+		o->weighted ? BATCH_EDGES_MAX_PARTS : BATCH_EDGES_MAX));
+}
+
+static uint32_t bits_of(uint64_t ids)
+{
+	return ids == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(ids);
+}
+
+/* With `keys` in all, as far as is known: as many as the memory may hold. */
+static struct gnn_bucket_layout layout_of(const struct gnn_edgepool *p, uint64_t bits,
+	uint64_t keys)
+{
+	return gnn_bucket_layout(bits_of(bits),
+		gnn_min_u64(keys, p->opts.memory_bytes / sizeof(uint32_t)), p->opts.weighted);
+}
+
+/* Every writer has a chunk begun in every bucket. */
+static int create_chunks(struct gnn_edgepool *p)
+{
+	struct gnn_bucket_layout l = layout_of(p, UINT32_MAX, UINT64_MAX);
+	uint64_t memory = p->opts.memory_bytes, bytes = GNN_CHUNK_BYTES_MAX;
+
+	while (bytes > GNN_CHUNK_BYTES_MIN &&
+		bytes * l.count * workers_of(p->opts.threads) > memory / CHUNKS_SHARE)
+		bytes /= 2;
+	return gnn_chunks_create(&p->chunks, bytes, gnn_max_u64(bytes,
+		gnn_min_u64(memory / CHUNKS_SHARE, SLAB_BYTES_MAX)));
 }
 
 int gnn_edgepool_create(struct gnn_edgepool **out, const struct gnn_edgepool_opts *o)
@@ -60,9 +95,9 @@ int gnn_edgepool_create(struct gnn_edgepool **out, const struct gnn_edgepool_opt
 
 	*out = NULL;
 	GNN_NEW(p, GNN_MEM_SORT);
-	pthread_mutex_init(&p->lock, NULL);
 	p->opts = *o;
-	p->batch_edges = batch_edges(o->memory_bytes);
+	p->batch_edges = batch_edges(o);
+	GNN_TRY(create_chunks(p));
 	GNN_TRY(gnn_queue_create(&p->empty, WORKERS_MAX + 2));
 	GNN_TRY(gnn_queue_create(&p->full, WORKERS_MAX + 2));
 	*out = p;
@@ -72,74 +107,52 @@ out:
 	return rc;
 }
 
-/* --- blocks --- */
+/* --- sets --- */
 
-static void free_block(struct gnn_edgeblock *b)
+/* The last set, if it is of this layout, or a new one. One writer more than there are workers. */
+static int set_of(struct gnn_edgepool *p, const struct gnn_bucket_layout *l)
 {
-	gnn_mem_free(b->key);
-	gnn_mem_free(b->first);
-	*b = (struct gnn_edgeblock){0};
-}
-
-static uint64_t block_keys(const struct gnn_edgeblock *b)
-{
-	return b->first[b->layout.count];
-}
-
-static int new_block(struct gnn_edgepool *p, uint32_t *number)
-{
-	void *list;
+	uint32_t last = p->sets - 1;
 	int rc = GNN_OK;
 
-	pthread_mutex_lock(&p->lock);
-	*number = p->blocks;
-	list = p->block;
-	if (p->blocks == p->room) {
-		GNN_TRY(gnn_mem_resize(&list, 2 * p->room + 16, sizeof(*p->block), GNN_MEM_SORT));
-		p->block = list;
-		p->room = 2 * p->room + 16;
-	}
-	p->blocks++;
+	if (p->sets > 0 && gnn_bucket_same(gnn_bucketset_layout(p->set[last]), l))
+		return GNN_OK;
+	GNN_ASSERT(p->sets <= SETS_MAX);
+	GNN_TRY(gnn_bucketset_create(&p->set[p->sets], l, p->chunks,
+		workers_of(p->opts.threads) + 1));
+	p->sets++;
 out:
-	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
-/* Where each bucket ends, of the keys of a batch. */
-static void count_keys(const struct batch *b, bool both_ways, uint32_t *first)
+/* A batch becomes a part of its set. */
+static int distribute(struct gnn_edgepool *p, uint32_t writer, struct batch *b)
 {
-	uint32_t shift = b->layout.shift;
-
-	for (uint64_t i = 0; i < b->count; i++)
-		first[(b->edge[i] >> ID_BITS >> shift) + 1]++;
-	for (uint64_t i = 0; both_ways && i < b->count; i++)
-		first[((uint32_t)b->edge[i] >> shift) + 1] +=
-			b->edge[i] >> ID_BITS != (uint32_t)b->edge[i];
-	for (uint32_t k = 0; k < b->layout.count; k++)
-		first[k + 1] += first[k];
-}
-
-/* A batch becomes a block. */
-static int distribute(struct gnn_edgepool *p, struct batch *b)
-{
-	const struct gnn_bucket_ops *ops = gnn_bucket_ops(&b->layout);
-	uint32_t next[1 << GNN_BUCKET_BITS_MAX], buckets = b->layout.count;
-	struct gnn_edgeblock block = {.layout = b->layout};
+	const struct gnn_bucket_layout *l = gnn_bucketset_layout(b->set);
+	struct gnn_bucket_writer *w;
 	int rc;
 
-	GNN_NEW_ARRAY(block.first, buckets + 1, GNN_MEM_SORT);
-	count_keys(b, p->opts.both_ways, block.first);
-	GNN_TRY(gnn_mem_pages(&block.key, (uint64_t)block.first[buckets] * ops->bytes,
-		GNN_MEM_SORT));
-	memcpy(next, block.first, buckets * sizeof(*next));
-	ops->by_src(&b->layout, b->edge, b->weight, b->count, p->opts.both_ways, next, block.key);
-	pthread_mutex_lock(&p->lock);
-	p->block[b->number] = block;
-	pthread_mutex_unlock(&p->lock);
-	block = (struct gnn_edgeblock){0};
+	GNN_TRY(gnn_bucketset_writer(b->set, writer, &w));
+	gnn_bucket_ops(l)->by_src(w, l, b->edge, b->weight, b->count, p->opts.both_ways);
+	GNN_TRY(w->status);
 	b->count = 0;
+	if (p->opts.weighted)
+		GNN_TRY(gnn_bucketset_part(b->set, writer, b->number));
 out:
-	free_block(&block);
+	return rc;
+}
+
+/* All batches, or what is laid out again, are in the set. */
+static int end_set(struct gnn_edgepool *p, struct gnn_bucketset *s)
+{
+	int rc = GNN_OK;
+
+	if (gnn_bucketset_ended(s))
+		return GNN_OK;
+	for (uint32_t i = 0; i <= workers_of(p->opts.threads) && !p->opts.weighted; i++)
+		GNN_TRY(gnn_bucketset_part(s, i, i));
+	rc = gnn_bucketset_end(s);
+out:
 	return rc;
 }
 
@@ -153,7 +166,8 @@ static void cancel(struct gnn_edgepool *p)
 
 static int work(void *arg)
 {
-	struct gnn_edgepool *p = arg;
+	struct worker *w = arg;
+	struct gnn_edgepool *p = w->pool;
 	void *item;
 	int rc;
 
@@ -161,7 +175,7 @@ static int work(void *arg)
 		GNN_TRY(gnn_queue_pop(p->full, &item));
 		if (rc == GNN_EOF)
 			break;
-		GNN_TRY(distribute(p, item));
+		GNN_TRY(distribute(p, (uint32_t)(w - p->worker), item));
 		GNN_TRY(gnn_queue_push(p->empty, item));
 	}
 	return GNN_OK;
@@ -179,7 +193,7 @@ static int join_workers(struct gnn_edgepool *p, int rc)
 	if (rc < 0)
 		cancel(p);
 	for (uint32_t i = 0; i < p->workers; i++) {
-		int one = gnn_stage_join(&p->worker[i]);
+		int one = gnn_stage_join(&p->worker[i].stage);
 
 		if (one < 0 && (rc >= 0 || rc == GNN_ESTOP)) {
 			gnn_err_save(&first, one);
@@ -202,11 +216,9 @@ static void free_batches(struct gnn_edgepool *p)
 
 void gnn_edgepool_empty(struct gnn_edgepool *p)
 {
-	for (uint32_t i = 0; i < p->blocks; i++)
-		free_block(&p->block[i]);
-	gnn_mem_free(p->block);
-	p->block = NULL;
-	p->blocks = p->room = 0;
+	for (uint32_t i = 0; i < p->sets; i++)
+		gnn_bucketset_destroy(p->set[i]);
+	p->sets = 0;
 }
 
 void gnn_edgepool_destroy(struct gnn_edgepool *p)
@@ -216,12 +228,12 @@ void gnn_edgepool_destroy(struct gnn_edgepool *p)
 	if (p->full != NULL && p->empty != NULL)
 		cancel(p);
 	for (uint32_t i = 0; i < p->workers; i++)
-		gnn_stage_join(&p->worker[i]);
+		gnn_stage_join(&p->worker[i].stage);
 	free_batches(p);
 	gnn_edgepool_empty(p);
+	gnn_chunks_destroy(p->chunks);
 	gnn_queue_destroy(p->empty);
 	gnn_queue_destroy(p->full);
-	pthread_mutex_destroy(&p->lock);
 	gnn_mem_free(p);
 }
 
@@ -260,28 +272,21 @@ out:
 	return rc;
 }
 
-static uint32_t bits_of(uint64_t ids)
-{
-	return ids == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(ids);
-}
-
-/* With `keys` in all, as far as is known. */
-static struct gnn_bucket_layout layout_of(const struct gnn_edgepool *p, uint64_t bits,
-	uint64_t keys)
-{
-	return gnn_bucket_layout(bits_of(bits), keys, p->opts.weighted);
-}
-
 static int hand_to_workers(struct gnn_edgepool *p)
 {
+	struct gnn_bucket_layout l = layout_of(p, p->bits, UINT64_MAX);
 	struct batch *b = p->current;
 	int rc;
 
 	p->current = NULL;
-	b->layout = layout_of(p, p->bits, UINT64_MAX);
-	GNN_TRY(new_block(p, &b->number));
+	GNN_TRY(set_of(p, &l));
+	b->set = p->set[p->sets - 1];
+	b->number = p->parts++;
 	if (p->workers < workers_of(p->opts.threads)) {
-		GNN_TRY(gnn_stage_start(&p->worker[p->workers], "edge-pool", work, p));
+		struct worker *w = &p->worker[p->workers];
+
+		w->pool = p;
+		GNN_TRY(gnn_stage_start(&w->stage, "edge-pool", work, w));
 		p->workers++;
 	}
 	GNN_TRY(gnn_queue_push(p->full, b));
@@ -325,14 +330,20 @@ static uint64_t pack(struct batch *b, const struct gnn_edges *e, uint64_t n, uin
 
 static bool has_room(const struct gnn_edgepool *p, uint64_t edges, uint64_t bits)
 {
-	uint64_t keys = (p->count + edges) * (p->opts.both_ways ? 2 : 1);
+	uint64_t keys = (p->count + edges) * (p->opts.both_ways ? 2 : 1), bytes, writers;
+	uint64_t chunk = gnn_chunks_bytes(p->chunks);
 	struct gnn_bucket_layout l;
 
 	if (bits >> ID_BITS != 0 || keys > UINT32_MAX)
 		return false;
 	l = layout_of(p, bits, UINT64_MAX);
-	keys *= gnn_bucket_ops(&l)->bytes;
-	return keys + (p->blocks + 2) * l.count * sizeof(uint32_t) <= p->opts.memory_bytes;
+	writers = workers_of(p->opts.threads) * l.count; /* of one bucket each */
+	bytes = keys * gnn_bucket_ops(&l)->bytes;
+	bytes += bytes / (chunk / GNN_CHUNK_HEAD_BYTES - 1) + gnn_min_u64(writers, keys) * chunk;
+	bytes += (p->opts.weighted ? p->parts + 2 : workers_of(p->opts.threads) + 1) *
+		gnn_bucketset_part_bytes(&l);
+	bytes += (p->sets + 1) * workers_of(p->opts.threads) * gnn_bucketset_writer_bytes(&l);
+	return bytes <= p->opts.memory_bytes;
 }
 
 static int add(struct gnn_edgepool *p, struct gnn_edges e)
@@ -411,64 +422,53 @@ int gnn_edgepool_add_narrow(struct gnn_edgepool *p, const struct gnn_edge_batch 
 
 /* --- ending --- */
 
-/* What the ids of edges on their way from one layout to the next become. */
-struct mapping {
-	gnn_edgepool_map_fn map;
-	const void *with;
-};
-
-static void map_edges(const struct mapping *m, uint64_t *edge, uint64_t count)
+/* All sets but the last go to it, as its first part. */
+static int relay_sets(struct gnn_edgepool *p, gnn_bucketwalk_map_fn map, const void *with)
 {
-	uint64_t id[2 * SLICE_EDGES];
+	uint32_t last = p->sets - 1;
+	struct gnn_bucketrelay r = {
+		.to = p->set[last], .writer = workers_of(p->opts.threads), .map = map, .with = with,
+		.weighted = p->opts.weighted, .both_ways = p->opts.both_ways,
+	};
+	int rc = GNN_OK;
 
-	for (uint64_t at = 0, n; at < count; at += n) {
-		n = gnn_min_u64(SLICE_EDGES, count - at);
-		for (uint64_t i = 0; i < n; i++) {
-			id[i] = edge[at + i] >> ID_BITS;
-			id[n + i] = (uint32_t)edge[at + i];
+	for (uint32_t i = 0; i < last; i++) {
+		const struct gnn_bucket_layout *l = gnn_bucketset_layout(p->set[i]);
+
+		GNN_TRY(end_set(p, p->set[i]));
+		for (uint32_t k = 0; k < l->count; k++) {
+			GNN_TRY(gnn_bucketwalk_relay(p->set[i], k, &r));
+			gnn_bucketset_drop(p->set[i], k);
 		}
-		m->map(m->with, id, 2 * n);
-		for (uint64_t i = 0; i < n; i++)
-			edge[at + i] = id[i] << ID_BITS | id[n + i];
 	}
+	if (last > 0 && p->opts.weighted)
+		GNN_TRY(gnn_bucketset_part(r.to, r.writer, 0));
+	for (uint32_t i = 0; i < last; i++)
+		gnn_bucketset_destroy(p->set[i]);
+	p->set[0] = r.to;
+	p->sets = 1;
+	rc = end_set(p, r.to);
+out:
+	return rc;
 }
 
-/* The edges of a block go through a batch once more; with `m` under other ids. */
-static int lay_out_again(struct gnn_edgepool *p, uint32_t number, const struct gnn_bucket_layout *l,
-	const struct mapping *m)
-{
-	struct gnn_edgeblock b = p->block[number];
-	const struct gnn_bucket_ops *ops = gnn_bucket_ops(&b.layout);
-	struct batch *to = &p->batch[0];
-
-	to->count = 0;
-	for (uint32_t k = 0; k < b.layout.count; k++)
-		to->count += ops->restore(&b.layout, (uint8_t *)b.key +
-			(uint64_t)b.first[k] * ops->bytes, b.first[k + 1] - b.first[k], k,
-			p->opts.both_ways, to->edge + to->count,
-			to->weight == NULL ? NULL : to->weight + to->count);
-	free_block(&p->block[number]);
-	if (m != NULL)
-		map_edges(m, to->edge, to->count);
-	to->number = number;
-	to->layout = *l;
-	return distribute(p, to);
-}
-
-/* Waits for the threads; what is in the last batch becomes a block in this one. */
-static int finish_blocks(struct gnn_edgepool *p)
+/* Waits for the threads; what is in the last batch becomes a part in this one. */
+static int finish_batches(struct gnn_edgepool *p)
 {
 	struct batch *last = p->current;
+	struct gnn_bucket_layout l;
 	int rc;
 
 	gnn_queue_close(p->full);
 	GNN_TRY(join_workers(p, GNN_OK));
 	if (last == NULL || last->count == 0)
 		return GNN_OK;
-	last->layout = layout_of(p, p->bits, p->blocks > 0 ? UINT64_MAX :
+	l = layout_of(p, p->bits, p->parts > 0 ? UINT64_MAX :
 		p->count * (p->opts.both_ways ? 2 : 1));
-	GNN_TRY(new_block(p, &last->number));
-	GNN_TRY(distribute(p, last));
+	GNN_TRY(set_of(p, &l));
+	last->set = p->set[p->sets - 1];
+	last->number = p->parts++;
+	GNN_TRY(distribute(p, 0, last));
 out:
 	return rc;
 }
@@ -478,85 +478,61 @@ int gnn_edgepool_end(struct gnn_edgepool *p)
 	struct gnn_bucket_layout l;
 	int rc;
 
-	GNN_TRY(finish_blocks(p));
-	if (p->blocks == 0)
+	GNN_TRY(finish_batches(p));
+	free_batches(p);
+	if (p->sets == 0)
 		goto out;
-	l = p->blocks == 1 ? p->block[0].layout : layout_of(p, p->bits, UINT64_MAX);
-	for (uint32_t i = 0; i < p->blocks; i++) {
-		if (gnn_bucket_same(&p->block[i].layout, &l))
-			continue;
-		GNN_TRY(lay_out_again(p, i, &l, NULL));
-	}
+	l = layout_of(p, p->bits, UINT64_MAX);
+	if (p->sets > 1)
+		GNN_TRY(set_of(p, &l));
+	GNN_TRY(relay_sets(p, NULL, NULL));
 out:
 	free_batches(p);
 	return rc;
 }
 
-int gnn_edgepool_relabel(struct gnn_edgepool *p, gnn_edgepool_map_fn map, const void *with,
+int gnn_edgepool_relabel(struct gnn_edgepool *p, gnn_bucketwalk_map_fn map, const void *with,
 	uint64_t count)
 {
-	const struct mapping m = {map, with};
 	struct gnn_bucket_layout l;
 	int rc = GNN_OK;
 
 	p->id_end = count;
 	p->bits = count - (count > 0);
-	if (p->blocks == 0)
+	if (p->sets == 0)
 		goto out;
-	l = layout_of(p, p->bits, p->blocks > 1 ? UINT64_MAX : block_keys(&p->block[0]));
-	GNN_TRY(new_batch(p, &p->batch[p->made++]));
-	for (uint32_t i = 0; i < p->blocks; i++)
-		GNN_TRY(lay_out_again(p, i, &l, &m));
-out:
-	free_batches(p);
-	return rc;
-}
-
-static int drain_block(const struct gnn_edgepool *p, const struct gnn_edgeblock *b,
-	gnn_edgepool_fn fn, void *receiver)
-{
-	const struct gnn_bucket_ops *ops = gnn_bucket_ops(&b->layout);
-	uint64_t edge[SLICE_EDGES], src[SLICE_EDGES], dst[SLICE_EDGES];
-	float weight[SLICE_EDGES];
-	int rc = GNN_OK;
-
-	for (uint32_t k = 0; k < b->layout.count; k++)
-		for (uint32_t i = b->first[k]; i < b->first[k + 1]; i += SLICE_EDGES) {
-			uint64_t n = gnn_min_u64(SLICE_EDGES, b->first[k + 1] - i);
-
-			n = ops->restore(&b->layout, (uint8_t *)b->key + (uint64_t)i * ops->bytes,
-				n, k, p->opts.both_ways, edge, p->opts.weighted ? weight : NULL);
-			for (uint64_t e = 0; e < n; e++) {
-				src[e] = edge[e] >> ID_BITS;
-				dst[e] = (uint32_t)edge[e];
-			}
-			GNN_TRY(fn(receiver, &(struct gnn_edges){src, dst,
-				p->opts.weighted ? weight : NULL, n}));
-		}
+	l = layout_of(p, p->bits, p->parts > 1 ? UINT64_MAX :
+		p->count * (p->opts.both_ways ? 2 : 1));
+	GNN_TRY(gnn_bucketset_create(&p->set[1], &l, p->chunks, workers_of(p->opts.threads) + 1));
+	p->sets = 2;
+	GNN_TRY(relay_sets(p, map, with));
 out:
 	return rc;
 }
 
-int gnn_edgepool_visit(struct gnn_edgepool *p, gnn_edgepool_fn fn, void *receiver)
+/* --- handing on --- */
+
+int gnn_edgepool_visit(struct gnn_edgepool *p, gnn_bucketwalk_fn fn, void *receiver)
 {
 	int rc = GNN_OK;
 
-	for (uint32_t i = 0; i < p->blocks; i++)
-		GNN_TRY(drain_block(p, &p->block[i], fn, receiver));
+	for (uint32_t i = 0; i < p->sets; i++)
+		for (uint32_t k = 0; k < gnn_bucketset_layout(p->set[i])->count; k++)
+			GNN_TRY(gnn_bucketwalk(p->set[i], k, &(struct gnn_bucketwalk_opts){
+				fn, receiver, p->opts.weighted, p->opts.both_ways}));
 out:
 	return rc;
 }
 
-int gnn_edgepool_drain(struct gnn_edgepool *p, gnn_edgepool_fn fn, void *receiver)
+int gnn_edgepool_drain(struct gnn_edgepool *p, gnn_bucketwalk_fn fn, void *receiver)
 {
 	int rc;
 
-	GNN_TRY(finish_blocks(p));
+	GNN_TRY(finish_batches(p));
 	free_batches(p);
-	for (uint32_t i = 0; i < p->blocks; i++) {
-		GNN_TRY(drain_block(p, &p->block[i], fn, receiver));
-		free_block(&p->block[i]);
-	}
+	for (uint32_t i = 0; i < p->sets; i++)
+		GNN_TRY(end_set(p, p->set[i]));
+	GNN_TRY(gnn_edgepool_visit(p, fn, receiver));
 out:
 	return rc;
 }
@@ -566,20 +542,12 @@ uint64_t gnn_edgepool_id_end(const struct gnn_edgepool *p)
 	return p->id_end;
 }
 
-uint32_t gnn_edgepool_blocks(const struct gnn_edgepool *p)
+struct gnn_bucketset *gnn_edgepool_set(const struct gnn_edgepool *p)
 {
-	return p->blocks;
+	return p->sets > 0 ? p->set[0] : NULL;
 }
 
-const struct gnn_edgeblock *gnn_edgepool_block(const struct gnn_edgepool *p, uint32_t i)
+struct gnn_chunks *gnn_edgepool_chunks(const struct gnn_edgepool *p)
 {
-	GNN_ASSERT(i < p->blocks);
-	return &p->block[i];
-}
-
-const struct gnn_bucket_layout *gnn_edgepool_layout(const struct gnn_edgepool *p)
-{
-	static const struct gnn_bucket_layout none; /* of a graph without edges */
-
-	return p->blocks > 0 ? &p->block[0].layout : &none;
+	return p->chunks;
 }

@@ -27,6 +27,11 @@ out:
 	return rc;
 }
 
+int gnn_edges_settle(struct gnn_edge_source *s)
+{
+	return s == NULL || s->settle == NULL ? GNN_OK : s->settle(s);
+}
+
 void gnn_edges_close(struct gnn_edge_source *s)
 {
 	if (s != NULL)
@@ -90,6 +95,11 @@ out:
 	return rc;
 }
 
+static int settle_weighed(struct gnn_edge_source *base)
+{
+	return gnn_edges_settle(((struct weighed *)base)->edges);
+}
+
 static void close_weighed(struct gnn_edge_source *base)
 {
 	struct weighed *w = (struct weighed *)base;
@@ -110,7 +120,8 @@ int gnn_edges_weigh(struct gnn_edge_source **out, struct gnn_edge_source *edges,
 	GNN_ASSERT(!edges->weighted);
 	GNN_NEW(w, GNN_MEM_IO);
 	w->base = (struct gnn_edge_source){
-		.next = next_weighed, .close = close_weighed, .weighted = true};
+		.next = next_weighed, .settle = edges->settle == NULL ? NULL : settle_weighed,
+		.close = close_weighed, .weighted = true};
 	w->edges = edges;
 	w->weights = weights;
 	*out = &w->base;

@@ -4,7 +4,8 @@
  * Flow     input -> [edges] -> builder
  * Owns     what it opened and one batch
  * Lends    the batch, until the next call
- * Thread   one caller; reading runs ahead on its own thread, conversion on all
+ * Thread   one caller; reading runs ahead on its own thread, conversion on all, and what is left
+ *          of the hash of the file goes on behind the last edge
  * Fails    GNN_EDATA with file, line or edge number and the offending text; as input
  */
 #ifndef GNN_IO_EDGES_H
@@ -31,6 +32,8 @@ struct gnn_edge_counts {
 struct gnn_edge_source {
 	/* GNN_EOF at the end. A batch may be empty of weights, never of edges. */
 	int  (*next) (struct gnn_edge_source *s, struct gnn_edge_batch *batch);
+	/* After the end: waits for what goes on behind it. NULL: nothing does, close at once. */
+	int  (*settle)(struct gnn_edge_source *s);
 	void (*close)(struct gnn_edge_source *s);
 	bool weighted;
 	struct gnn_edge_counts counts;
@@ -65,6 +68,8 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 int gnn_edges_weigh(struct gnn_edge_source **out, struct gnn_edge_source *edges,
 	struct gnn_matrix *weights);
 
+/* After the end: the record is complete from here on. NULL is fine. */
+int  gnn_edges_settle(struct gnn_edge_source *s);
 void gnn_edges_close(struct gnn_edge_source *s); /* NULL is fine */
 
 GNN_END_DECLS

@@ -7,6 +7,7 @@
 #include "io/edges.h"
 
 #include "base/mem.h"
+#include "base/stage.h"
 #include "io/ahead.h"
 #include "io/ndarray.h"
 
@@ -34,6 +35,7 @@ struct array_source {
 	struct gnn_ndarray *array[2]; /* the second: another cursor, when the ends lie apart */
 	struct gnn_ahead *ahead[2];
 	struct gnn_block *block[2];
+	struct gnn_stage *rest; /* hashes what the first stream has not read */
 	bool apart;
 	bool finished;
 	uint64_t edges, block_edges;
@@ -159,6 +161,18 @@ static int check_bad(const struct array_source *s)
 	return a->bad <= b->bad ? explain(s, 0, a->bad) : explain(s, 1, b->bad);
 }
 
+static int hash_rest(void *arg)
+{
+	struct array_source *s = arg;
+
+	return gnn_input_finish(s->array[0]->input);
+}
+
+static int settle(struct gnn_edge_source *base)
+{
+	return gnn_stage_join(&((struct array_source *)base)->rest);
+}
+
 static int finish(struct array_source *s)
 {
 	int rc = GNN_OK;
@@ -174,8 +188,10 @@ static int finish(struct array_source *s)
 		GNN_FAIL(GNN_EDATA, "%s: the data ends after %llu of %llu edges", s->array[0]->name,
 			(unsigned long long)s->base.counts.edges, (unsigned long long)s->edges);
 	GNN_TRY(gnn_ndarray_finish(s->array[s->apart]));
-	if (s->apart)
-		GNN_TRY(gnn_input_finish(s->array[0]->input));
+	if (s->apart && s->opts.member == NULL)
+		GNN_TRY(gnn_stage_start(&s->rest, "input-hash", hash_rest, s));
+	else if (s->apart) /* others may read this file, under the same record */
+		GNN_TRY(hash_rest(s));
 	rc = GNN_EOF;
 out:
 	return rc;
@@ -235,6 +251,7 @@ static void close_array(struct gnn_edge_source *base)
 
 	for (int i = 0; i < 2; i++) /* the workers of either look at the first array */
 		gnn_ahead_close(s->ahead[i]);
+	gnn_stage_join(&s->rest);
 	for (int i = 0; i < 2; i++)
 		gnn_ndarray_close(s->array[i]);
 	gnn_mem_free(s);
@@ -316,7 +333,8 @@ int gnn_edges_array_open(struct gnn_edge_source **out, const struct gnn_edges_op
 	*out = NULL;
 	GNN_ASSERT(o->threads > 0);
 	GNN_NEW(s, GNN_MEM_IO);
-	s->base = (struct gnn_edge_source){.next = next_batch, .close = close_array};
+	s->base = (struct gnn_edge_source){
+		.next = next_batch, .settle = settle, .close = close_array};
 	s->opts = *o;
 	s->block_edges = choose_block_edges(o);
 	if (o->raw)

@@ -10,6 +10,7 @@
 
 enum {
 	SLOTS = GNN_EXTENT_SLOTS,
+	HASH_BYTES = 64 << 10, /* hashed while they are in the cache */
 	BLOCKS = SLOTS, /* that slots in flight can belong to, when they are as large as blocks */
 };
 
@@ -34,10 +35,11 @@ struct gnn_extent_writer {
 	void *slab;          /* of all slots, for huge pages */
 	struct slot slot[SLOTS];
 	struct block block[BLOCKS];
-	XXH3_state_t hash;   /* of the current block, without the slot that fills */
+	XXH3_state_t hash;   /* of the current block, without what is not hashed of the slot */
 	uint32_t current;    /* slot */
 	uint64_t first_byte; /* of the current slot, in the extent */
 	uint64_t fill;       /* bytes in the current slot */
+	uint64_t hashed;     /* of these */
 };
 
 static void end_if_whole(struct gnn_extent_writer *w, const struct block *b)
@@ -74,7 +76,15 @@ out:
 	return rc;
 }
 
-/* The block that the current slot belongs to; at its start the hash starts too. */
+static void hash_fill(struct gnn_extent_writer *w)
+{
+	if (w->hashed == 0 && w->first_byte % GNN_BLOCK_BYTES == 0)
+		XXH3_64bits_reset(&w->hash);
+	XXH3_64bits_update(&w->hash, w->slot[w->current].bytes + w->hashed, w->fill - w->hashed);
+	w->hashed = w->fill;
+}
+
+/* The block that the current slot belongs to. */
 static struct block *block_of(struct gnn_extent_writer *w)
 {
 	uint64_t number = w->first_byte / GNN_BLOCK_BYTES;
@@ -83,7 +93,6 @@ static struct block *block_of(struct gnn_extent_writer *w)
 	if (w->first_byte % GNN_BLOCK_BYTES == 0) {
 		GNN_ASSERT(b->in_flight == 0);
 		*b = (struct block){.number = number};
-		XXH3_64bits_reset(&w->hash);
 	}
 	return b;
 }
@@ -115,14 +124,13 @@ out:
 /* A whole slot, or the last one, is on its way while it is hashed; the next one is made free. */
 static int flush(struct gnn_extent_writer *w)
 {
-	struct slot *s = &w->slot[w->current];
 	struct block *b = block_of(w);
 	int rc;
 
 	GNN_TRY(submit(w, b));
-	XXH3_64bits_update(&w->hash, s->bytes, w->fill);
+	hash_fill(w);
 	w->first_byte += w->fill;
-	w->fill = 0;
+	w->fill = w->hashed = 0;
 	if (w->first_byte % GNN_BLOCK_BYTES == 0 || w->first_byte == w->o.extent.bytes) {
 		b->sum = XXH3_64bits_digest(&w->hash);
 		b->ended = true;
@@ -184,10 +192,13 @@ int gnn_extent_writer_push(struct gnn_extent_writer *w, const void *from, uint64
 		return gnn_err(GNN_EBUG, "%s: more than its %" PRIu64 " bytes are written",
 			w->o.extent.name, w->o.extent.bytes);
 	while (bytes != 0) {
-		uint64_t n = gnn_min_u64(bytes, w->o.slot_bytes - w->fill);
+		uint64_t n = gnn_min_u64(w->o.slot_bytes - w->fill, HASH_BYTES);
 
+		n = gnn_min_u64(n, bytes);
 		memcpy(w->slot[w->current].bytes + w->fill, next, n);
 		w->fill += n;
+		if (w->fill - w->hashed >= HASH_BYTES)
+			hash_fill(w);
 		next += n;
 		bytes -= n;
 		if (w->fill == w->o.slot_bytes)
@@ -200,7 +211,6 @@ out:
 /* The slot that fills stays where it is: what comes behind it is written over it again. */
 int gnn_extent_writer_settle(struct gnn_extent_writer *w)
 {
-	XXH3_state_t hash;
 	struct block *b;
 	int rc = GNN_OK;
 
@@ -212,9 +222,8 @@ int gnn_extent_writer_settle(struct gnn_extent_writer *w)
 		b = block_of(w);
 		GNN_TRY(submit(w, b));
 		GNN_TRY(drain(w));
-		hash = w->hash;
-		XXH3_64bits_update(&hash, w->slot[w->current].bytes, w->fill);
-		w->o.done(w->o.owner, b->number, XXH3_64bits_digest(&hash));
+		hash_fill(w);
+		w->o.done(w->o.owner, b->number, XXH3_64bits_digest(&w->hash));
 		goto out;
 	}
 	GNN_TRY(drain(w));

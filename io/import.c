@@ -152,8 +152,10 @@ static int add_edges(struct import *m)
 		GNN_FAIL(GNN_EDATA, "%s: %llu edges found, the data set states %llu",
 			m->data.edges.path, (unsigned long long)m->report->edges.edges,
 			(unsigned long long)m->data.edges_stated);
-	gnn_edges_close(m->edges);
-	m->edges = NULL;
+	if (m->edges->settle == NULL) {
+		gnn_edges_close(m->edges);
+		m->edges = NULL;
+	}
 out:
 	gnn_progress_end(progress);
 	return rc;
@@ -220,9 +222,12 @@ out:
 static int provenance_at_end(void *with, const char **json)
 {
 	struct import *m = with;
-	int rc = gnn_provenance_text(&m->provenance, m->o, m->report);
+	int rc;
 
+	GNN_TRY(gnn_edges_settle(m->edges));
+	GNN_TRY(gnn_provenance_text(&m->provenance, m->o, m->report));
 	*json = m->provenance;
+out:
 	return rc;
 }
 

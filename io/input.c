@@ -12,7 +12,7 @@
 #include <xxhash.h>
 #include <zlib.h>
 
-enum { PACKED_BYTES = 256 << 10, SKIP_BYTES = 256 << 10 };
+enum { PACKED_BYTES = 256 << 10, SKIP_BYTES = 256 << 10, REST_BYTES = 256 << 10 };
 
 enum coding { PLAIN, GZIP, DEFLATE };
 
@@ -321,9 +321,9 @@ int gnn_input_finish(struct gnn_input *in)
 	if (in->record == NULL)
 		return GNN_OK;
 	if (in->hashed < size)
-		GNN_TRY(gnn_mem_pages(&block, 1 << 20, GNN_MEM_IO));
+		GNN_TRY(gnn_mem_pages(&block, REST_BYTES, GNN_MEM_IO));
 	while (in->hashed < size)
-		GNN_TRY(read_packed(in, block, gnn_min_u64(1 << 20, size - in->hashed),
+		GNN_TRY(read_packed(in, block, gnn_min_u64(REST_BYTES, size - in->hashed),
 			in->hashed));
 	snprintf(in->record->path, sizeof(in->record->path), "%s", gnn_file_path(in->file));
 	in->record->bytes = size;

@@ -22,6 +22,7 @@ struct gnn_scratch {
 	uint32_t arenas_max;
 	uint32_t handles_max;
 	pthread_mutex_t lock;    /* guards all below */
+	uint32_t arenas_lent;
 	uint8_t **arena;         /* (arenas_max) */
 	uint32_t arenas;
 	uint8_t **idle;          /* resident pieces not in use, (arenas_max x arena_pieces) */
@@ -106,13 +107,22 @@ void gnn_scratch_destroy(struct gnn_scratch *s)
 	gnn_mem_free(s);
 }
 
+void gnn_scratch_lend(struct gnn_scratch *s, uint64_t bytes)
+{
+	uint64_t arenas = gnn_ceil_div(bytes, s->arena_pieces * s->piece_bytes);
+
+	pthread_mutex_lock(&s->lock);
+	s->arenas_lent = (uint32_t)gnn_min_u64(arenas, s->arenas_max);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* A resident piece, or NULL when no more fit. Locked. */
 static int take_resident(struct gnn_scratch *s, uint8_t **piece)
 {
 	void *arena;
 
 	*piece = NULL;
-	if (s->idle_count == 0 && s->arenas < s->arenas_max) {
+	if (s->idle_count == 0 && s->arenas + s->arenas_lent < s->arenas_max) {
 		if (gnn_mem_pages(&arena, s->arena_pieces * s->piece_bytes, GNN_MEM_SORT) < 0)
 			return GNN_EOS;
 		s->arena[s->arenas++] = arena;

@@ -2,7 +2,8 @@
 """Edges into a store: what an import takes, beside what the disk alone would.
 
 usage: import_bench.py BUILD [--folder DIR] [--scale 21] [--edges 40M] [--npy-edges 40M]
-                       [--repeats 5] [--threads N] [--host-memory SIZE] [--json FILE]
+                       [--inputs text,npy] [--repeats 5] [--threads N] [--host-memory SIZE]
+                       [--json FILE]
 
 Makes its inputs once a folder (kept when one is given): `gnnrun generate rmat` draws the graph, its
 edges are shuffled, and written as text with a SNAP heading and as npy, int32 [2, E]. Each repeat
@@ -28,6 +29,7 @@ parser.add_argument('--folder')
 parser.add_argument('--scale', type=int, default=21)
 parser.add_argument('--edges', default='40M')
 parser.add_argument('--npy-edges', default='40M')
+parser.add_argument('--inputs', default='text,npy')
 parser.add_argument('--repeats', type=int, default=5)
 parser.add_argument('--threads')
 parser.add_argument('--host-memory')
@@ -84,7 +86,7 @@ def make(folder):
         src, dst = draw(folder)
         write_text(text, src[:number(args.edges)], dst[:number(args.edges)])
         np.save(npy, np.stack([src, dst])[:, :number(args.npy_edges)])
-    return text, npy
+    return [path for name, path in (('text', text), ('npy', npy)) if name in args.inputs]
 
 
 def disk(folder):

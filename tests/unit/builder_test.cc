@@ -71,6 +71,21 @@ TEST_F(BuilderTest, GrowingIdsInMemory)
 	}
 }
 
+/* Equal edges come in many batches, to several threads: their weights tell the order. */
+TEST_F(BuilderTest, EqualEdgesKeepTheirOrderInMemory)
+{
+	Edges edges;
+
+	for (uint64_t i = 0; i < 60000; i++)
+		edges.push_back({gnn_mix64(i) % 40, gnn_mix64(2 * i + 1) % 50, 1.0f * i});
+	for (Options o : every_option()) {
+		o.memory = 16 << 20;
+		o.threads = 3;
+		check(edges, o);
+		EXPECT_EQ(report.run_count, 0u);
+	}
+}
+
 /* What was distributed in memory goes into runs when there is no end of it. */
 TEST_F(BuilderTest, MemoryThatOverflows)
 {
