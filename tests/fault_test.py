@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The n-th operation fails, for every n until a run passes: import and infer keep their promises.
 
-usage: fault_test.py GNNRUN
+usage: fault_test.py GNNRUN [Fault.test_name ...]
 
 A failed run ends with its own exit code and one message, leaves nothing under the final name and
 no temporary file, and an old result as it was. A fault that must not matter (a short read, EINTR)
 gives equal bits. The build with sanitizers also finds what a failed run does not give back.
 """
 import os
+import sys
 import tempfile
 import unittest
 
@@ -140,6 +141,36 @@ class Fault(unittest.TestCase):
                     run('export', self.path('e.h5'), self.path('e.npy'))
                     self.assertEqual(self.bytes_of('e.npy'), want)
 
+    def test_plans_that_use_scratch(self):
+        """What fails in the middle is said, and --resume goes on to equal bits."""
+        run(*self.importing)
+        run(*self.inferring)
+        run('export', self.path('e.h5'), self.path('e.npy'))
+        want, failed = self.bytes_of('e.npy'), 0
+        for plan in (('partitioned', '--shards', '2'), ('tiered', '--hot-store', 'min')):
+            command = (*self.inferring, '--plan', *plan, '--chunk-bytes', '1')
+            for rule, code in (('read:eio', 74), ('read:eof', 65), ('write:enospc', 74)):
+                n = 1
+                while True:
+                    os.remove(self.path('e.h5'))
+                    p = start(*command, '--faults', f'{rule}@{n}')
+                    with self.subTest(plan=plan[0], rule=rule, n=n):
+                        if p.returncode != 0:
+                            failed += 1
+                            self.assertEqual(p.returncode, code, p.stderr)
+                            self.assertFalse(os.path.exists(self.path('e.h5')))
+                            run(*command, '--resume')
+                        run('export', self.path('e.h5'), self.path('e.npy'))
+                        self.assertEqual(self.bytes_of('e.npy'), want)
+                    if p.returncode == 0:
+                        break
+                    n *= 12 if SANITIZED else 3
+            for rule in ('read:short%2', 'read:eagain%3', 'write:short%2'):
+                run(*command, '--faults', rule)
+                run('export', self.path('e.h5'), self.path('e.npy'))
+                self.assertEqual(self.bytes_of('e.npy'), want, f'{plan} {rule}')
+        self.assertGreater(failed, 6)
+
     def test_a_forced_engine_that_is_missing(self):
         run(*self.importing)
         p = start(*self.inferring, '--io', 'uring', '--faults', 'ring:eperm%1')
@@ -147,4 +178,4 @@ class Fault(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=['fault_test.py'])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
