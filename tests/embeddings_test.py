@@ -117,6 +117,28 @@ class Embeddings(TrainCase):
             self.assertEqual(self.train(*way, '--hot-ratio', ratio)[1], model)
             self.assertNotEqual(self.train(*way, '--hot-ratio', .1)[1], model)
 
+    def test_a_window_makes_no_row_for_one_step_alone(self):
+        args = ('--fanout', 4, *EMBED, '--super-batch', 3, '--hot-ratio', 1, '--epochs', 2)
+        wide = ('--hot-policy', 'window')
+        usual, every = self.train(*args)
+        report, model = self.train(*args, *wide)
+        made, used = (total(report, key) for key in ('aggregated_vertices', 'reused_vertices'))
+        self.assertGreaterEqual(used, 2 * made)
+        self.assertLessEqual(used, 3 * made)
+        self.assertLess(used, total(usual, 'reused_vertices'))
+        self.assertEqual(stale(report), 5)
+        self.assertNotEqual(model, every)
+        few, small = self.train(*args, *wide, '--hot-ratio', .1)
+        # Of three super-batches behind the first.
+        self.assertEqual(total(few, 'aggregated_vertices'), 3 * 150)
+        self.assertEqual(self.train(*args, *wide, '--hot-ratio', .1, '--threads', 1,
+                                    '--pipeline', 'off')[1], small)
+        out = ('train', self.store, '--out', self.path('w.safetensors'), *SMALL, *args, *wide)
+        p = start(*out, '--faults', 'crash:checkpoint@1')
+        self.assertEqual(p.returncode, -signal.SIGKILL, p.stderr)
+        run(*out, '--resume')
+        self.assertEqual(read(self.path('w.last.safetensors')), model)
+
     def test_the_metrics_have_the_staleness_too(self):
         name = self.path('m.jsonl')
         report, _ = self.train('--fanout', 4, *EMBED, '--metrics', name)
@@ -290,6 +312,9 @@ class Embeddings(TrainCase):
                 ('--hybrid is of', (*LAYER, '--reuse', 'aggregates', '--hybrid', 'on')),
                 ('--hybrid-log is of', (*EMBED, '--hybrid-log', 'x')),
                 ('--layers 2', (*EMBED, '--layers', 1)),
+                ('window is of', (*LAYER, '--reuse', 'aggregates', '--hot-policy', 'window')),
+                ('window is of', (*EMBED, '--hybrid', 'on', '--hot-policy', 'window')),
+                ('no two steps', (*EMBED, '--super-batch', 1, '--hot-policy', 'window')),
                 ('leaves nothing', (*EMBED, '--bottom', 'precomputed')),
                 ('--reuse embeddings', (*LAYER, '--arch', 'gat'))):
             with self.subTest(args=args):

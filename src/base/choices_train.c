@@ -54,7 +54,15 @@ const struct gnn_choice gnn_choices_backward[] = {
 		"come along; gcn, sage"},
 	{NULL, 0, NULL},
 };
+const struct gnn_choice gnn_choices_cache[] = {
+	{"presample", GNN_OPT_HOT_PRESAMPLE, "most often in the batches of the first epoch, which "
+		"are drawn before"},
+	{"degree", GNN_OPT_HOT_DEGREE, "with the most out-edges"},
+	{NULL, 0, NULL},
+};
 const struct gnn_choice gnn_choices_hot[] = {
+	{"window", GNN_OPT_HOT_WINDOW, "in the most steps of the coming super-batch, two at least; "
+		"of --reuse embeddings"},
 	{"presample", GNN_OPT_HOT_PRESAMPLE, "most often in the batches of the first epoch, which "
 		"are drawn before"},
 	{"degree", GNN_OPT_HOT_DEGREE, "with the most out-edges"},

@@ -328,7 +328,7 @@ static const struct gnn_option options[] = {
 	{ROW("cache-ratio", REAL, RUN, TRAIN), FIELD(cache_ratio), .preset = "0", .max = 1,
 		.wanted = "X", .help = "Share of the vertices whose rows a GPU keeps, at most"},
 	{ROW("cache-policy", CHOICE, RUN, TRAIN), FIELD(cache_policy), .preset = "presample",
-		.choices = gnn_choices_hot, .help = "Which vertices have rows in the cache"},
+		.choices = gnn_choices_cache, .help = "Which vertices have rows in the cache"},
 	{ROW("pipeline", CHOICE, RUN, TRAIN), FIELD(pipeline), .preset = "on",
 		.choices = switch_choices, .help = "Prepare batches while others are trained on"},
 	{ROW("checkpoint", PATH, RUN, TRAIN), FIELD(checkpoint), .wanted = "DIR",

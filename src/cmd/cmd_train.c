@@ -23,6 +23,7 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
 	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP &&
 	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE &&
+	(int)GNN_OPT_HOT_WINDOW == (int)GNN_HOT_WINDOW &&
 	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
 	(int)GNN_OPT_HYBRID_REPLAY == (int)GNN_HYBRID_REPLAY &&
 	(int)GNN_OPT_REUSE_AUTO == (int)GNN_REUSE_AUTO &&
@@ -214,6 +215,14 @@ static int check_reuse(const struct gnn_config *c)
 	if (c->hybrid != GNN_OPT_HYBRID_OFF && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return gnn_err(GNN_ECONFIG, "--hybrid is of --orchestration layer --reuse "
 			"embeddings");
+	if (c->hot_policy == GNN_OPT_HOT_WINDOW && (c->reuse != GNN_OPT_REUSE_EMBEDDINGS ||
+		c->hybrid != GNN_OPT_HYBRID_OFF))
+		return gnn_err(GNN_ECONFIG, "--hot-policy window is of --reuse embeddings without "
+			"--hybrid: which vertices are hot is known a super-batch before, and "
+			"kept aggregates and a cache on the device take those of the whole run");
+	if (c->hot_policy == GNN_OPT_HOT_WINDOW && c->super_batch < 2)
+		return gnn_err(GNN_ECONFIG, "--hot-policy window: no two steps are in a "
+			"--super-batch of one");
 	if (gnn_option_given(c, "hybrid-log") && c->hybrid == GNN_OPT_HYBRID_OFF)
 		return gnn_err(GNN_ECONFIG, "--hybrid-log is of --hybrid on and replay");
 	if (c->reuse != GNN_OPT_REUSE_EMBEDDINGS)

@@ -45,6 +45,8 @@ static int open_shelves(struct gnn_ahead *a)
 	return gnn_shelves_start(&a->shelves, &(struct gnn_shelves_opts){
 		.plans = {.place = a->o.hot->place, .id = a->o.hot->id,
 			.hot_count = a->o.hot->count, .super_batch = o->super_batch,
+			.window = o->hot_policy == GNN_HOT_WINDOW,
+			.most = (uint64_t)(o->hot_ratio * (double)a->o.source->lists->vertices),
 			.hybrid = a->hybrid},
 		.batches = *a->o.batches, .net = a->o.net, .step = a->o.state->step,
 		.last_step = a->o.steps, .ahead = o->pipeline,

@@ -97,36 +97,62 @@ static void place(struct gnn_hot *h, const uint32_t *count, uint64_t vertices, u
 	}
 }
 
-int gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o)
+/* Every vertex, by its id. */
+static void place_all(struct gnn_hot *h, uint64_t vertices, uint64_t most)
+{
+	for (gnn_vid v = 0; v < vertices; v++) {
+		h->place[v] = v < most ? (uint32_t)v : GNN_NOT_HOT;
+		if (v < most)
+			h->id[v] = v;
+	}
+	h->count = most;
+}
+
+/* The hottest, by counts. */
+static int place_hottest(struct gnn_hot *h, const struct gnn_hot_opts *o, uint64_t most)
 {
 	const struct gnn_lists *lists = o->batches->source->lists;
-	const uint64_t vertices = lists->vertices;
-	uint64_t most = (uint64_t)(o->ratio * (double)vertices), *bin = NULL;
-	struct gnn_hot *h = NULL;
+	uint64_t *bin = NULL;
 	uint32_t *count = NULL;
 	int rc;
 
-	*out = NULL;
-	GNN_ASSERT(o->ratio >= 0 && o->ratio <= 1);
-	most = gnn_min_u64(most, GNN_NOT_HOT - 1);
-	GNN_NEW(h, GNN_MEM_STATE);
-	GNN_NEW_ARRAY(h->place, vertices, GNN_MEM_STATE);
-	GNN_NEW_ARRAY(h->id, most, GNN_MEM_STATE);
-	GNN_NEW_ARRAY(count, vertices, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(count, lists->vertices, GNN_MEM_STATE);
 	GNN_NEW_ARRAY(bin, BINS, GNN_MEM_MISC);
 	if (o->policy == GNN_HOT_DEGREE)
 		count_edges(count, lists);
 	else
 		GNN_TRY(count_samples(count, o));
-	place(h, count, vertices, most, bin);
+	place(h, count, lists->vertices, most, bin);
 	GNN_ASSERT(h->count <= most);
 	gnn_log(GNN_LOG_INFO, "train", "%llu of %llu vertices are hot",
-		(unsigned long long)h->count, (unsigned long long)vertices);
-	*out = h;
-	h = NULL;
+		(unsigned long long)h->count, (unsigned long long)lists->vertices);
 out:
 	gnn_mem_free(count);
 	gnn_mem_free(bin);
+	return rc;
+}
+
+int gnn_hot_choose(struct gnn_hot **out, const struct gnn_hot_opts *o)
+{
+	const uint64_t vertices = o->batches->source->lists->vertices;
+	const bool all = o->policy == GNN_HOT_WINDOW;
+	const uint64_t most = gnn_min_u64(all ? vertices :
+		(uint64_t)(o->ratio * (double)vertices), GNN_NOT_HOT - 1);
+	struct gnn_hot *h = NULL;
+	int rc;
+
+	*out = NULL;
+	GNN_ASSERT(o->ratio >= 0 && o->ratio <= 1);
+	GNN_NEW(h, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(h->place, vertices, GNN_MEM_STATE);
+	GNN_NEW_ARRAY(h->id, most, GNN_MEM_STATE);
+	if (all)
+		place_all(h, vertices, most);
+	else
+		GNN_TRY(place_hottest(h, o, most));
+	*out = h;
+	h = NULL;
+out:
 	gnn_hot_free(h);
 	return rc;
 }

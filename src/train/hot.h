@@ -8,6 +8,7 @@
  * Fails    GNN_EOS memory; as sampler and comm
  *
  *   presample  the batches of the first epoch are drawn, but for their last hop, and counted
+ *   window     all of them, in order of ids: train/plan.h knows the steps to come, and chooses
  *   degree     the listed out-edges: as often a vertex stands in the in-lists of others
  *
  * Of equals the smaller id is hotter. A vertex that is never needed is not hot. Several ranks
@@ -19,7 +20,7 @@
 #include "mpi/comm.h"
 #include "train/batch.h"
 
-enum gnn_hot_policy { GNN_HOT_PRESAMPLE, GNN_HOT_DEGREE };
+enum gnn_hot_policy { GNN_HOT_PRESAMPLE, GNN_HOT_DEGREE, GNN_HOT_WINDOW };
 
 struct gnn_hot {
 	uint32_t *place;    /* (V) in order of hotness, below count; or GNN_NOT_HOT */

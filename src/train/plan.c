@@ -6,7 +6,7 @@
 #include "train/mix.h"
 
 /* At work: the last step of super-batch k - 2, then k - 1, k, and k + 1 that is being planned. */
-enum { PLANS = 4 };
+enum { PLANS = 4, BINS = 1 << 10 }; /* steps from there on are as many */
 
 struct gnn_plans {
 	struct gnn_plans_opts o;
@@ -73,28 +73,58 @@ void gnn_plans_mark(struct gnn_plans *p, const gnn_vid *id, uint64_t count)
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t place = p->o.place[id[i]];
 
-		if (place == GNN_NOT_HOT || place >= hottest ||
-			next->row[place] != GNN_NOT_HOT)
+		if (place == GNN_NOT_HOT || place >= hottest)
 			continue;
-		next->row[place] = 0;
-		next->count++;
+		if (next->row[place] == GNN_NOT_HOT)
+			next->row[place] = 0;
+		next->row[place] += next->row[place] < BINS - 1;
 	}
+}
+
+/* How many vertices so many steps need. */
+static void count_steps(const struct gnn_plans *p, const struct gnn_plan *next, uint64_t *bin)
+{
+	for (uint64_t i = 0; i < p->o.hot_count; i++)
+		if (next->row[i] != GNN_NOT_HOT)
+			bin[p->o.window ? next->row[i] : 1]++;
+}
+
+/* Each bin's first row; how many rows there are. */
+static uint64_t order_bins(const struct gnn_plans *p, uint64_t *bin)
+{
+	const uint32_t least = p->o.window ? 2 : 1;
+	uint64_t rows = 0;
+
+	for (uint32_t b = BINS - 1; b > 0; b--) {
+		const uint64_t size = bin[b];
+
+		bin[b] = b < least ? UINT64_MAX : rows;
+		rows += b < least ? 0 : size;
+	}
+	return p->o.window ? gnn_min_u64(rows, p->o.most) : rows;
 }
 
 int gnn_plans_end(struct gnn_plans *p)
 {
 	struct gnn_plan *next = next_of(p);
-	uint32_t rows = 0;
+	uint64_t bin[BINS] = {0};
 	int rc;
 
+	count_steps(p, next, bin);
+	next->count = order_bins(p, bin);
 	GNN_TRY(gnn_room_take(&next->room, next->count, sizeof(*next->id)));
 	next->id = next->room.data;
-	for (uint64_t i = 0; i < p->o.hot_count; i++)
-		if (next->row[i] != GNN_NOT_HOT) {
-			next->id[rows] = p->o.id[i];
-			next->row[i] = rows++;
-		}
-	GNN_ASSERT(rows == next->count);
+	for (uint64_t i = 0; i < p->o.hot_count; i++) {
+		uint64_t *row = &bin[p->o.window ? next->row[i] % BINS : 1];
+
+		if (next->row[i] == GNN_NOT_HOT)
+			continue;
+		next->row[i] = GNN_NOT_HOT;
+		if (*row >= next->count)
+			continue;
+		next->id[*row] = p->o.id[i];
+		next->row[i] = (uint32_t)(*row)++;
+	}
 	gnn_gate_raise(p->made, next->index + 1);
 out:
 	return rc;

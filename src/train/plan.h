@@ -19,6 +19,8 @@ struct gnn_plans_opts {
 	uint64_t hot_count;
 	uint64_t super_batch;  /* steps */
 	uint64_t first;        /* super-batch that is planned first */
+	bool     window;       /* hot are those that two steps or more need, of equals the first: */
+	uint64_t most;         /* so many of them, those that most steps need; else all there are */
 	struct gnn_hybrid *hybrid; /* says how many of the hottest are; NULL: all */
 };
 
@@ -26,7 +28,7 @@ struct gnn_plans_opts {
 struct gnn_plan {
 	uint64_t  index;      /* of the super-batch */
 	uint64_t  count;      /* of its queue */
-	gnn_vid  *id;         /* (count) in order of hotness */
+	gnn_vid  *id;         /* (count) in order of hotness; in a window, of steps that need it */
 	uint32_t *row;        /* (hot_count) by place: row of the queue, or GNN_NOT_HOT */
 	struct gnn_room room;
 };
