@@ -399,6 +399,7 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 		declare(&arrays, GNN_STORE_EXTERNAL_ID, GNN_U64, b->topo.vertices);
 	declare_rows(&arrays, GNN_STORE_ORIGINAL_ID, parts->original_id);
 	declare_rows(&arrays, GNN_STORE_EXTERNAL_ID, parts->external_id);
+	declare_rows(&arrays, GNN_STORE_FEATURE_RANK, parts->feature_rank);
 	return gnn_container_create(&b->container, &o, arrays.array, arrays.count, attrs,
 		declare_attrs(attrs, b, parts));
 }
@@ -569,6 +570,7 @@ static int write_store(struct gnn_builder *b, const struct gnn_builder_parts *pa
 	GNN_TRY(write_external_ids(b));
 	GNN_TRY(write_rows(b, GNN_STORE_ORIGINAL_ID, parts->original_id, NULL));
 	GNN_TRY(write_rows(b, GNN_STORE_EXTERNAL_ID, parts->external_id, NULL));
+	GNN_TRY(write_rows(b, GNN_STORE_FEATURE_RANK, parts->feature_rank, NULL));
 	GNN_TRY(write_rows(b, GNN_STORE_FEATURES, parts->features, NULL));
 	GNN_TRY(write_rows(b, GNN_STORE_LABELS, parts->labels, &classes));
 	GNN_TRY(write_splits(b, parts));

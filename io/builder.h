@@ -57,6 +57,7 @@ struct gnn_builder_parts {
 	uint64_t                split_count[3];
 	struct gnn_rows_source *split_source[3]; /* in their place: u64, one column */
 	struct gnn_rows_source *original_id, *external_id; /* u64, one column; not with remap */
+	struct gnn_rows_source *feature_rank; /* likewise: features stay where they are */
 	const struct gnn_attr  *attrs;        /* beside the builder's own */
 	uint32_t                attr_count;
 	const char             *provenance;   /* JSON */

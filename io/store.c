@@ -44,6 +44,7 @@ static const struct schema_row {
 	{GNN_STORE_SPLIT_TEST, FIELD(split[GNN_TEST]), TYPE(GNN_U64), 1, ANY, false},
 	{GNN_STORE_ORIGINAL_ID, FIELD(original_id), TYPE(GNN_U64), 1, VERTICES, false},
 	{GNN_STORE_EXTERNAL_ID, FIELD(external_id), TYPE(GNN_U64), 1, VERTICES, false},
+	{GNN_STORE_FEATURE_RANK, FIELD(feature_rank), TYPE(GNN_U64), 1, VERTICES, false},
 #undef FIELD
 };
 
@@ -98,6 +99,11 @@ static int find_arrays(struct gnn_store *s)
 		GNN_FAIL(GNN_EDATA, "%s: only one of %s and %s is there",
 			gnn_container_path(s->container), GNN_STORE_OUT_WEIGHTS,
 			GNN_STORE_IN_WEIGHTS);
+	if (s->features != NULL && s->feature_rank != NULL)
+		GNN_FAIL(GNN_EDATA, "%s: %s is there beside %s, which says that another store "
+			"has them", gnn_container_path(s->container), GNN_STORE_FEATURES,
+			GNN_STORE_FEATURE_RANK);
+	s->features_in = s->features != NULL ? s->container : NULL;
 out:
 	return rc;
 }
@@ -133,6 +139,8 @@ void gnn_store_close(struct gnn_store *s)
 {
 	if (s == NULL)
 		return;
+	if (s->features_in != s->container)
+		gnn_container_close(s->features_in);
 	gnn_container_close(s->container);
 	gnn_mem_free(s);
 }
@@ -186,9 +194,14 @@ out:
 int gnn_store_hash(const struct gnn_store *s, uint64_t *hash)
 {
 	XXH3_state_t state;
+	uint64_t features;
 	int rc = GNN_OK;
 
 	XXH3_64bits_reset(&state);
+	if (s->feature_rank != NULL) {
+		GNN_TRY(gnn_container_number(s->container, GNN_ATTR_FEATURES_HASH, &features));
+		XXH3_64bits_update(&state, &features, sizeof(features));
+	}
 	for (uint32_t i = 0; i < gnn_container_count(s->container); i++) {
 		const struct gnn_array *a = gnn_container_at(s->container, i);
 		const uint64_t shape[] = {(uint64_t)a->dtype, a->rows, a->cols};

@@ -42,6 +42,9 @@
 #define GNN_ATTR_ORDER_BANDWIDTH   "order/bandwidth"
 #define GNN_ATTR_ORDER_PEAK        "order/peak_active"
 #define GNN_ATTR_ORDER_MEAN        "order/mean_active"
+/* Of a store that leaves its features in another one: where that is, and a hash of them. */
+#define GNN_ATTR_FEATURES_STORE    "order/features_store"
+#define GNN_ATTR_FEATURES_HASH     "order/features_hash"
 
 /* Arrays of a store. */
 #define GNN_STORE_OUT_OFFSETS   "topology/out/offsets"
@@ -58,6 +61,7 @@
 #define GNN_STORE_SPLIT_TEST    "split/test"
 #define GNN_STORE_ORIGINAL_ID   "order/original_id"
 #define GNN_STORE_EXTERNAL_ID   "order/external_id"
+#define GNN_STORE_FEATURE_RANK  "order/feature_rank"
 
 /* Arrays of a result. */
 #define GNN_RESULT_EMBEDDINGS  "embeddings"

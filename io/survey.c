@@ -311,7 +311,8 @@ static int pass_others(struct gnn_store *s, struct gnn_progress *progress)
 {
 	const struct gnn_array *const done[] = {s->out.offsets, s->out.neighbors, s->out.weights,
 		s->in.offsets, s->in.neighbors, s->in.weights, s->self_loops, s->labels,
-		s->split[GNN_TRAIN], s->split[GNN_VALID], s->split[GNN_TEST], s->original_id};
+		s->split[GNN_TRAIN], s->split[GNN_VALID], s->split[GNN_TEST], s->original_id,
+		s->feature_rank};
 	int rc = GNN_OK;
 
 	for (uint32_t i = 0; i < gnn_container_count(s->container); i++) {
@@ -406,6 +407,8 @@ int gnn_store_verify(struct gnn_store *s, struct gnn_store_counts *out)
 	for (int i = 0; i < GNN_SPLIT_COUNT; i++)
 		GNN_TRY(pass_rows(&survey, s->split[i], false));
 	GNN_TRY(pass_rows(&survey, s->original_id, true));
+	GNN_TRY(pass_rows(&survey, s->feature_rank, true));
+	GNN_TRY(gnn_store_attach(s)); /* they are those that they were */
 	GNN_TRY(pass_others(s, survey.progress));
 out:
 	gnn_progress_end(survey.progress);

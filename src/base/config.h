@@ -89,7 +89,7 @@ struct gnn_config {
 	/* info, export, reorder, bench */
 	bool        verify;
 	const char *dataset;
-	const char *order, *bootstrap;
+	const char *order, *bootstrap, *order_features;
 	uint64_t    iterations, batches, runs, bytes; /* batches 0: all */
 	const char *blocks, *depths, *widths, *row_bytes; /* lists as given: "64K,1M" */
 	int         baseline;      /* enum gnn_opt_baseline */

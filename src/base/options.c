@@ -100,6 +100,11 @@ static const struct gnn_choice bootstrap_choices[] = {
 	{"original", 0, NULL},
 	{NULL, 0, NULL},
 };
+static const struct gnn_choice order_features_choices[] = {
+	{"relabel", 0, "sorted into the order: read twice and written twice"},
+	{"keep", 0, "left in STORE.h5, which must stay: infer sorts narrow rows made of them"},
+	{NULL, 0, NULL},
+};
 static const struct gnn_choice seeded_choices[] = {
 	{"gcn", 0, NULL}, {"sage", 0, NULL}, {"gin", 0, NULL}, {"gat", 0, NULL}, {NULL, 0, NULL},
 };
@@ -224,6 +229,8 @@ static const struct gnn_option options[] = {
 	{ROW("iterations", COUNT, GRAPH, REORDER), FIELD(iterations), .preset = "5", .min = 1,
 		.max = 1000, .wanted = "N",
 		.help = "Iterations of taurus at most; the best order seen is kept"},
+	{ROW("features", WORD, GRAPH, REORDER), FIELD(order_features), .preset = "relabel",
+		.choices = order_features_choices, .help = "What becomes of the features"},
 
 	{ROW("model", PATH, MODEL, INFER | BENCH), FIELD(model), .wanted = "FILE",
 		.help = "Weights in safetensors, with the keys of PyG or DGL"},

@@ -253,6 +253,7 @@ static int run(struct bench *b)
 	GNN_TRY(check_options(b));
 	GNN_TRY(gnn_store_open(&b->store, &(struct gnn_container_opts){.path = b->c->args[1],
 		.engine = (enum gnn_dio_engine)b->c->io}));
+	GNN_TRY(gnn_store_check_own(b->store));
 	features = b->store->features;
 	b->bytes = features != NULL ?
 		gnn_align_down(gnn_min_u64(features->bytes, b->c->bytes), GNN_PAGE_BYTES) : 0;

@@ -94,6 +94,9 @@ static void print_store(const struct view *v)
 	if (s->features != NULL)
 		gnn_out("features     %" PRIu64 " x %s\n", s->features->cols,
 			gnn_dtype_name(s->features->dtype));
+	if (s->feature_rank != NULL)
+		gnn_out("features     in the order of %s, which has them\n",
+			gnn_container_text(v->container, GNN_ATTR_FEATURES_STORE));
 	if (s->labels != NULL)
 		gnn_out("classes      %" PRIu64 "%s\n", n->classes,
 			s->labels->dtype == GNN_U8 ? ", several a vertex" : "");
@@ -160,6 +163,8 @@ static void json_store(struct gnn_json *j, const struct view *v)
 	gnn_json_u64(j, "feature_dim", s->features != NULL ? s->features->cols : 0);
 	gnn_json_text(j, "feature_dtype",
 		s->features != NULL ? gnn_dtype_name(s->features->dtype) : NULL);
+	gnn_json_text(j, "features_store",
+		gnn_container_text(v->container, GNN_ATTR_FEATURES_STORE));
 	gnn_json_u64(j, "classes", n->classes);
 	gnn_json_text(j, "order", order_of(v->container));
 	gnn_json_u64(j, "max_in_degree", n->max_in_degree);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RESERVE_BYTES = 64 << 20, SOURCE_MAX = 2048 };
+enum { RESERVE_BYTES = 64 << 20, SOURCE_MAX = 2048, ATTRS_MAX = 16 };
 
 struct reorder {
 	const struct gnn_config  *config;
@@ -24,6 +24,7 @@ struct reorder {
 	uint64_t                 *rank; /* (V) */
 	struct gnn_journal       *journal;
 	bool                      taurus;
+	bool                      keep; /* features stay where they are */
 	bool                      resumed;
 	struct gnn_order_report   order;
 	struct gnn_relabel_report relabel;
@@ -42,6 +43,27 @@ static int check_output(const struct gnn_config *c)
 	GNN_TRY(gnn_pub_begin(&pub, c->args[1]));
 out:
 	gnn_pub_abort(pub);
+	return rc;
+}
+
+/* Whether features stay where they are; where that is must not become the output. */
+static int check_features(struct reorder *r)
+{
+	const struct gnn_store *s = r->store;
+	char path[GNN_STORE_PATH_BYTES];
+	const char *const inputs[] = {path};
+	int rc;
+
+	r->keep = strcmp(r->config->order_features, "keep") == 0;
+	if (s->feature_rank == NULL && s->features == NULL && r->keep)
+		gnn_log(GNN_LOG_WARN, "reorder", "--features keep: %s has none",
+			r->config->args[0]);
+	r->keep = r->keep && (s->feature_rank != NULL || s->features != NULL);
+	if (!r->keep)
+		return gnn_store_check_own(s);
+	GNN_TRY(gnn_store_features_path(s, path));
+	GNN_TRY(gnn_file_check_output(r->config->args[1], inputs, 1));
+out:
 	return rc;
 }
 
@@ -94,6 +116,7 @@ static int make_provenance(const struct reorder *r, char **text)
 		gnn_json_u64(j, "iterations", c->iterations);
 	}
 	gnn_json_u64(j, "seed", c->seed);
+	gnn_json_text(j, "features", r->keep ? "keep" : "relabel");
 	gnn_json_text(j, "version", GNN_VERSION);
 	/* Quotes of a quotation double with each reordering: the text stays within its place. */
 	if (strlen(source) <= SOURCE_MAX)
@@ -103,11 +126,30 @@ static int make_provenance(const struct reorder *r, char **text)
 	return rc;
 }
 
+/* What only some orders and stores have. */
+static uint32_t add_attrs(const struct reorder *r, const char *features, uint64_t hash,
+	struct gnn_attr *to)
+{
+	uint32_t count = 0;
+
+	if (r->taurus) {
+		to[count++] = (struct gnn_attr){.name = GNN_ATTR_ORDER_BOOTSTRAP,
+			.text = r->config->bootstrap};
+		to[count++] = (struct gnn_attr){.name = GNN_ATTR_ORDER_ITERATIONS,
+			.number = r->order.best};
+	}
+	if (r->keep) {
+		to[count++] = (struct gnn_attr){.name = GNN_ATTR_FEATURES_STORE, .text = features};
+		to[count++] = (struct gnn_attr){.name = GNN_ATTR_FEATURES_HASH, .number = hash};
+	}
+	return count;
+}
+
 static int relabel(struct reorder *r)
 {
 	const struct gnn_config *c = r->config;
 	const struct gnn_spread *after = &r->order.after;
-	const struct gnn_attr attrs[] = {
+	struct gnn_attr attrs[ATTRS_MAX] = {
 		{.name = GNN_ATTR_ORDER, .text = c->order},
 		{.name = GNN_ATTR_ORDER_SPAN, .number = after->span},
 		{.name = GNN_ATTR_ORDER_SPAN_BEFORE, .number = r->order.before.span},
@@ -116,21 +158,26 @@ static int relabel(struct reorder *r)
 		{.name = GNN_ATTR_ORDER_PEAK, .number = after->peak_active},
 		{.name = GNN_ATTR_ORDER_MEAN, .real = &after->mean_active},
 		{.name = GNN_ATTR_ORDER_RUN, .text = gnn_journal_id(r->journal)},
-		{.name = GNN_ATTR_ORDER_BOOTSTRAP, .text = c->bootstrap},
-		{.name = GNN_ATTR_ORDER_ITERATIONS, .number = r->order.best},
 	};
-	char *provenance = NULL;
-	int rc;
+	char features[GNN_STORE_PATH_BYTES], *provenance = NULL;
+	uint32_t attr_count = 0;
+	uint64_t hash = 0;
+	int rc = GNN_OK;
 
+	if (r->keep) {
+		GNN_TRY(gnn_store_features_text(r->store, c->args[1], features));
+		GNN_TRY(gnn_store_features_hash(r->store, &hash));
+	}
+	while (attrs[attr_count].name != NULL)
+		attr_count++;
+	attr_count += add_attrs(r, features, hash, attrs + attr_count);
 	GNN_TRY(make_provenance(r, &provenance));
 	GNN_TRY(gnn_relabel(&(struct gnn_relabel_opts){.store = r->store, .rank = r->rank,
-		.to_import = strcmp(c->order, gnn_order_original.name) == 0,
+		.to_import = strcmp(c->order, gnn_order_original.name) == 0, .keep = r->keep,
 		.out_path = c->args[1], .scratch = c->scratch, .journal = r->journal,
 		.memory_bytes = memory_left(c),
 		.threads = (uint32_t)c->threads, .engine = (enum gnn_dio_engine)c->io,
-		.attrs = attrs,
-		.attr_count = (uint32_t)GNN_COUNT_OF(attrs) - (r->taurus ? 0 : 2),
-		.provenance = provenance}, &r->relabel));
+		.attrs = attrs, .attr_count = attr_count, .provenance = provenance}, &r->relabel));
 out:
 	gnn_mem_free(provenance);
 	return rc;
@@ -188,6 +235,7 @@ static int print_json(const struct reorder *r)
 	gnn_json_text(j, "command", "reorder");
 	gnn_json_text(j, "order", r->config->order);
 	gnn_json_text(j, "backend", r->order.backend);
+	gnn_json_text(j, "features", r->keep ? "keep" : "relabel");
 	gnn_json_text(j, "resumed", r->resumed ? "yes" : "no");
 	gnn_json_u64(j, "vertices", r->store->vertices);
 	gnn_json_u64(j, "edges", r->store->edges);
@@ -294,7 +342,7 @@ static int run(struct reorder *r)
 		.backend = c->backend, .gpu_memory = c->gpu_memory};
 	int rc;
 
-	GNN_TRY(gnn_journal_open(&r->journal, &o, c->args[1], c->scratch));
+	GNN_TRY(gnn_journal_open(&r->journal, &o, r->keep, c->args[1], c->scratch));
 	if (c->resume && gnn_journal_is_done(r->journal)) {
 		gnn_journal_remove(r->journal);
 		GNN_TRY(say_done(r));
@@ -335,6 +383,7 @@ int gnn_cmd_reorder(const struct gnn_config *c)
 	say_unused(&r);
 	GNN_TRY(gnn_store_open(&r.store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
+	GNN_TRY(check_features(&r));
 	GNN_TRY(run(&r));
 out:
 	leave(&r, rc);

@@ -12,6 +12,8 @@ int gnn_model_fits(const struct gnn_model *m, const struct gnn_store *s)
 	if (layers > GNN_LAYERS_MAX)
 		return gnn_err(GNN_ECONFIG, "the model has %u layers, at most %d are supported",
 			layers, GNN_LAYERS_MAX);
+	if (s->features == NULL && s->feature_rank != NULL)
+		return gnn_store_check_own(s);
 	if (s->features == NULL)
 		return gnn_err(GNN_ECONFIG, "%s has no features: import it with --features FILE",
 			gnn_container_path(s->container));

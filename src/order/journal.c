@@ -22,6 +22,7 @@ enum { NAME_BYTES = 16, ID_BYTES = 17 };
 struct facts {
 	uint64_t store; /* hash */
 	uint64_t vertices, iterations, seed;
+	uint64_t keep;  /* features: 1 or 0 */
 	char     version[NAME_BYTES], order[NAME_BYTES], bootstrap[NAME_BYTES];
 };
 
@@ -75,7 +76,7 @@ out:
 	return rc;
 }
 
-int gnn_journal_open(struct gnn_journal **out, const struct gnn_order_opts *o,
+int gnn_journal_open(struct gnn_journal **out, const struct gnn_order_opts *o, bool keep,
 	const char *out_path, const char *scratch)
 {
 	struct gnn_journal *j = NULL;
@@ -85,6 +86,7 @@ int gnn_journal_open(struct gnn_journal **out, const struct gnn_order_opts *o,
 	GNN_NEW(j, GNN_MEM_MISC);
 	j->out_path = out_path;
 	GNN_TRY(collect(&j->facts, o));
+	j->facts.keep = keep;
 	j->id = XXH3_64bits(&j->facts, sizeof(j->facts));
 	snprintf(j->id_text, sizeof(j->id_text), "%016" PRIx64, j->id);
 	GNN_TRY(gnn_scratch_path(&j->ranks_path, out_path, scratch, ".ranks"));
@@ -225,6 +227,8 @@ static int compare(const struct gnn_journal *j, const struct facts *then)
 		return refuse(j, "--order");
 	if (strncmp(then->bootstrap, now->bootstrap, NAME_BYTES) != 0)
 		return refuse(j, "--bootstrap");
+	if (then->keep != now->keep)
+		return refuse(j, "--features");
 	if (then->iterations != now->iterations)
 		return refuse(j, "--iterations");
 	return then->seed != now->seed ? refuse(j, "--seed") : GNN_OK;

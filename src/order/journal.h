@@ -26,8 +26,10 @@ struct gnn_journal_rows {
 
 GNN_BEGIN_DECLS
 
-/* The order is that of `o`, the output is to be out_path. */
-int  gnn_journal_open (struct gnn_journal **out, const struct gnn_order_opts *o,
+/*
+ * The order is that of `o`, the output is to be out_path, with its features or, `keep`, without.
+ */
+int  gnn_journal_open (struct gnn_journal **out, const struct gnn_order_opts *o, bool keep,
 	const char *out_path, const char *scratch);
 void gnn_journal_close(struct gnn_journal *j); /* NULL is fine */
 int  gnn_journal_begin(struct gnn_journal *j); /* nothing is kept: what others left goes */

@@ -17,17 +17,18 @@ enum {
 	CURSOR_BYTES = 3 << 20, /* of each of three */
 };
 
-/* A split: its entries in place, each the new row of its vertex. */
+/* An array of rows, its entries in place, each the new row of its vertex. */
 struct split {
 	struct gnn_rows_source source; /* comes first */
 	const struct gnn_relabel_opts *o;
-	struct gnn_cursor cursor;
+	struct gnn_cursor cursor; /* not open: of the numbers 0, 1, ..., */
+	uint64_t          at;     /* from here on */
 };
 
 struct relabel {
 	const struct gnn_relabel_opts *o;
 	struct gnn_rows_source *features, *labels, *original_id, *external_id;
-	struct split            split[GNN_SPLIT_COUNT];
+	struct split            split[GNN_SPLIT_COUNT], feature_rank;
 	char                   *path;       /* of run files */
 	uint64_t                held_bytes; /* before it began */
 	struct gnn_builder     *builder;
@@ -67,7 +68,8 @@ static int move_rows(struct relabel *r)
 	int rc;
 
 	GNN_TRY(gnn_scratch_path(&r->path, r->o->out_path, r->o->scratch, ".rows"));
-	GNN_TRY(move(r, s->features, false, 3, &r->features));
+	if (!r->o->keep)
+		GNN_TRY(move(r, s->features, false, 3, &r->features));
 	GNN_TRY(move(r, s->labels, false, 16, &r->labels));
 	GNN_TRY(move(r, s->external_id, false, 16, &r->external_id));
 	if (!r->o->to_import)
@@ -94,20 +96,45 @@ out:
 	return rc;
 }
 
-static int open_splits(struct relabel *r, struct gnn_builder_parts *parts)
+static int read_ranks(struct gnn_rows_source *source, uint64_t rows, void *to)
+{
+	struct split *s = (struct split *)source;
+
+	memcpy(to, s->o->rank + s->at, rows * sizeof(*s->o->rank));
+	s->at += rows;
+	return GNN_OK;
+}
+
+static int open_split(struct relabel *r, const struct gnn_array *a, struct split *s,
+	struct gnn_rows_source **source)
 {
 	int rc = GNN_OK;
 
-	for (int k = 0; k < GNN_SPLIT_COUNT; k++) {
-		const struct gnn_array *a = r->o->store->split[k];
+	if (a == NULL)
+		return GNN_OK;
+	*s = (struct split){.o = r->o, .source = {.rows = a->rows, .cols = 1, .dtype = GNN_U64,
+		.read = read_split}};
+	GNN_TRY(gnn_cursor_open(&s->cursor, r->o->store->container, a, NULL));
+	*source = &s->source;
+out:
+	return rc;
+}
 
-		if (a == NULL)
-			continue;
-		r->split[k] = (struct split){.o = r->o, .source = {.rows = a->rows, .cols = 1,
-			.dtype = GNN_U64, .read = read_split}};
-		GNN_TRY(gnn_cursor_open(&r->split[k].cursor, r->o->store->container, a, NULL));
-		parts->split_source[k] = &r->split[k].source;
-	}
+static int open_splits(struct relabel *r, struct gnn_builder_parts *parts)
+{
+	const struct gnn_store *s = r->o->store;
+	int rc = GNN_OK;
+
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		GNN_TRY(open_split(r, s->split[k], &r->split[k], &parts->split_source[k]));
+	if (!r->o->keep)
+		goto out;
+	GNN_TRY(open_split(r, s->feature_rank, &r->feature_rank, &parts->feature_rank));
+	if (s->features == NULL)
+		goto out;
+	r->feature_rank = (struct split){.o = r->o, .source = {.rows = s->vertices, .cols = 1,
+		.dtype = GNN_U64, .read = read_ranks}};
+	parts->feature_rank = &r->feature_rank.source;
 out:
 	return rc;
 }
@@ -263,6 +290,7 @@ static void destroy(struct relabel *r)
 	close_source(r->external_id);
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
 		gnn_cursor_close(&r->split[k].cursor);
+	gnn_cursor_close(&r->feature_rank.cursor);
 	gnn_mem_free(r->path);
 }
 

@@ -10,7 +10,8 @@
  * Row rank[v] of the new store is row v of the old one: topology in both directions with weights
  * and self-loops, features, labels, splits (their entries keep their places), external ids. What
  * comes out does not depend on memory and threads. original_id leads to the order of the import,
- * also when the old store was reordered itself.
+ * also when the old store was reordered itself. Features that are kept are not read: the new store
+ * has feature_rank in their place, where each row of them is in it, and says where they lie.
  */
 #ifndef GNN_ORDER_RELABEL_H
 #define GNN_ORDER_RELABEL_H
@@ -23,6 +24,7 @@ struct gnn_relabel_opts {
 	struct gnn_store *store;
 	const uint64_t   *rank;      /* (V) one to one */
 	bool              to_import; /* the ranks are the import's: no original_id */
+	bool              keep;      /* features stay in the store that has them, in its order */
 	const char       *out_path, *scratch;
 	struct gnn_journal *journal; /* of the output; features that go to runs stay there */
 	uint64_t          memory_bytes;

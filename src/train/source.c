@@ -14,6 +14,8 @@ int gnn_source_check(const struct gnn_store *s)
 {
 	const char *path = gnn_container_path(s->container);
 
+	if (s->features == NULL && s->feature_rank != NULL)
+		return gnn_store_check_own(s);
 	if (s->features == NULL || s->features->cols == 0 || s->vertices == 0)
 		return gnn_err(GNN_ECONFIG, "%s has no features to train on", path);
 	if (s->labels == NULL)
