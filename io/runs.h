@@ -31,6 +31,7 @@ struct gnn_runs_opts {
 	uint64_t memory_bytes;   /* of the arena */
 	bool     named;
 	uint64_t sealed_bytes;   /* named: by another process; 0: a new file */
+	bool     scattered;      /* ids come in no order, which gnn_runs_bytes counts with */
 };
 
 struct gnn_runs_range {
@@ -54,7 +55,8 @@ uint64_t gnn_runs_file_rows    (const struct gnn_runs *r);
 void gnn_runs_destroy(struct gnn_runs *r); /* a named file stays; NULL is fine */
 void gnn_runs_remove (struct gnn_runs *r); /* it goes; NULL is fine */
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o); /* while writing */
-uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o); /* of the file, of rows in near order */
+uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o); /* of the file, about: rows in near order */
+uint64_t gnn_runs_arena_bytes(uint64_t row_bytes, uint64_t rows); /* that holds so many */
 uint64_t gnn_runs_memory_min(const struct gnn_runs_opts *o); /* smallest legal arena */
 
 /* Ranges in order; one range ahead is being read. `lent` ranges may be held at once. */

@@ -18,9 +18,15 @@ enum {
 	ARENA_ROWS_MIN = 64,
 };
 
+uint64_t gnn_runs_arena_bytes(uint64_t row_bytes, uint64_t rows)
+{
+	return rows * (row_bytes + 2 * sizeof(uint64_t));
+}
+
 uint64_t gnn_runs_memory_min(const struct gnn_runs_opts *o)
 {
-	return gnn_min_u64(ARENA_ROWS_MIN, gnn_max_u64(o->ids, 1)) * (o->row_bytes + 16);
+	return gnn_runs_arena_bytes(o->row_bytes, gnn_min_u64(ARENA_ROWS_MIN,
+		gnn_max_u64(o->ids, 1)));
 }
 
 static uint64_t arena_rows(const struct gnn_runs_opts *o)
@@ -54,7 +60,9 @@ uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o)
 uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o)
 {
 	uint64_t runs = gnn_ceil_div(o->ids, arena_rows(o));
-	uint64_t pieces = gnn_ceil_div(o->ids, o->range_rows) + 2 * runs;
+	uint64_t ranges = gnn_ceil_div(o->ids, o->range_rows);
+	uint64_t pieces = o->scattered ? runs * gnn_min_u64(ranges, arena_rows(o)) :
+		ranges + 2 * runs;
 
 	return o->ids * (o->row_bytes + sizeof(uint64_t)) + pieces * GNN_PAGE_BYTES / 2 +
 		2 * runs * GNN_PAGE_BYTES;

@@ -479,17 +479,18 @@ class Reorder(unittest.TestCase):
         check = os.path.join(program.SHARED, 'cases', 'check')
         if not os.path.exists(check):
             self.skipTest('no reference cases beside the checkout')
-        for order in 'random', 'taurus':
+        for order, *options in ('random', '--features', 'keep'), ('taurus',):
             script = self.path(order)
             with open(script, 'w') as f:
                 f.write(f"""#!/bin/sh
 [ "$1" = import ] || exec '{program.PROGRAM}' "$@"
 shift; source=$1; store=$2; shift 2
 '{program.PROGRAM}' import "$source" "$store.import" "$@" &&
-exec '{program.PROGRAM}' reorder "$store.import" "$store" --order {order}
+exec '{program.PROGRAM}' reorder "$store.import" "$store" --order {order} {' '.join(options)}
 """)
             os.chmod(script, 0o755)
-            p = subprocess.run([sys.executable, check, script], capture_output=True, text=True)
+            p = subprocess.run([sys.executable, check, script, '--all'], capture_output=True,
+                               text=True)
             self.assertEqual(p.returncode, 0, f'{order}\n{p.stdout}{p.stderr}')
 
     def test_killed(self):
@@ -609,7 +610,7 @@ exec '{program.PROGRAM}' reorder "$store.import" "$store" --order {order}
 
         leave()
         for option, value in (('--order', 'rcm'), ('--bootstrap', 'original'),
-                              ('--iterations', '4')):
+                              ('--iterations', '4'), ('--features', 'keep')):
             err = run_fails(self, 78, option, 'reorder', g, o, *self.MEMORY, '--resume', option,
                             value)
             self.assertIn('o.h5.ranks', err)

@@ -238,6 +238,8 @@ static const char *const crash_points[] = {
 	"infer.layer_done",       /* the layer's input is removed */
 	"infer.rows_copied",      /* into the result, which is not published */
 	"infer.published",        /* the result is there, and the scratch folder still */
+	"permute.part",           /* full runs of features in another order are sealed */
+	"permute.done",           /* all of them are */
 	"reorder.ordered",        /* the ranks are kept, no row is read */
 	"reorder.rows_sealed",    /* runs of features are on the disk, and it is known */
 	"reorder.published",      /* the store is there, and what was kept still */

@@ -126,6 +126,8 @@ static int print_json(const struct gnn_config *config, const struct gnn_store *s
 	gnn_json_u64(j, "predicted_read_bytes", r->predicted_read_bytes);
 	gnn_json_u64(j, "predicted_written_bytes", r->predicted_written_bytes);
 	gnn_json_real(j, "predicted_s", r->predicted_s);
+	if (s->feature_rank != NULL)
+		gnn_explain_permute(j, r);
 	gnn_json_text(j, "metric", r->metric);
 	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
 		gnn_json_real(j, gnn_split_name((enum gnn_split)k), r->score[k]);
@@ -147,6 +149,11 @@ static void print_text(const struct gnn_config *c, const struct gnn_store *s,
 		(unsigned long long)s->edges, b->ops->name);
 	gnn_out("features    %s at %s\n", gnn_units_bytes(x, (double)r->feature_bytes),
 		gnn_units_rate(y, (double)r->feature_bytes / fmax(r->feature_s, 1e-9), "B"));
+	if (r->permute_written_bytes > 0)
+		gnn_out("sorted      into the order of the vertices in %s: read %s, written %s\n",
+			gnn_units_time(x, r->permute_s),
+			gnn_units_bytes(y, (double)r->permute_read_bytes),
+			gnn_units_bytes(z, (double)r->permute_written_bytes));
 	for (uint32_t l = 0; l < r->layer_count; l++)
 		gnn_out("layer %-5u %s, %s, %u wide: %s messages in %s\n", l + 1, r->layer[l].plan,
 			r->layer[l].message_order, r->layer[l].message_dim,
@@ -183,6 +190,25 @@ static int check_paths(const struct gnn_config *c)
 	if (c->out == NULL)
 		return gnn_err(GNN_EUSAGE, "infer needs --out FILE.h5");
 	return gnn_file_check_output(c->out, inputs, GNN_COUNT_OF(inputs));
+}
+
+/* Features that another store has, which must not become the output; they take the CPU. */
+static int open_features(struct gnn_store *s, struct gnn_config *c)
+{
+	char path[GNN_STORE_PATH_BYTES];
+	const char *const inputs[] = {path};
+	int rc;
+
+	if (s->feature_rank == NULL)
+		return GNN_OK;
+	GNN_TRY(gnn_store_attach(s));
+	GNN_TRY(gnn_store_features_path(s, path));
+	if (c->out != NULL)
+		GNN_TRY(gnn_file_check_output(c->out, inputs, 1));
+	if (strcmp(c->backend, "auto") == 0)
+		c->backend = "cpu";
+out:
+	return rc;
 }
 
 /* A size, or the smallest legal; 0: not given. */
@@ -254,8 +280,9 @@ static void collect_facts(const struct gnn_config *c, struct facts *f)
 	f->fact[n] = (struct gnn_option_fact){"model-set", f->value[n]};
 }
 
-int gnn_cmd_infer(const struct gnn_config *c)
+int gnn_cmd_infer(const struct gnn_config *given)
 {
+	struct gnn_config mine = *given, *c = &mine;
 	struct gnn_backend *backend = NULL;
 	struct gnn_store *store = NULL;
 	struct gnn_model *model = NULL;
@@ -269,6 +296,7 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	GNN_TRY(check_paths(c));
 	GNN_TRY(gnn_store_open(&store, &(struct gnn_container_opts){.path = c->args[0],
 		.engine = (enum gnn_dio_engine)c->io}));
+	GNN_TRY(open_features(store, c));
 	GNN_TRY(gnn_model_load(&model, &(struct gnn_model_opts){.path = c->model,
 		.set = c->model_set.item, .set_count = c->model_set.count,
 		.order = (enum gnn_message_order)c->message_order,
@@ -296,11 +324,11 @@ int gnn_cmd_infer(const struct gnn_config *c)
 	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */
 		goto out;
 	if (c->explain && c->json) {
-		GNN_TRY(gnn_explain_json(&report, backend, gnn_comm_size(c->comm)));
+		GNN_TRY(gnn_explain_json(&report, store, backend, gnn_comm_size(c->comm)));
 		goto out;
 	}
 	if (c->explain) {
-		gnn_explain_print(&report, gnn_comm_size(c->comm));
+		gnn_explain_print(&report, store, gnn_comm_size(c->comm));
 		goto out;
 	}
 	if (report.finished_before)

@@ -14,7 +14,54 @@ static void print_budget(const char *name, uint64_t need, uint64_t budget)
 		budget == UINT64_MAX ? "no limit" : gnn_units_bytes(y, (double)budget));
 }
 
-void gnn_explain_print(const struct gnn_infer_report *r, uint32_t ranks)
+/* Runs for which leaving the features where they are moves fewer bytes, in all. */
+static uint64_t cheap_runs(const struct gnn_infer_report *r)
+{
+	uint64_t spared = r->reorder_costs_bytes - r->reorder_keep_costs_bytes;
+
+	return r->reorder_keep_bytes == 0 ? 0 : spared / r->reorder_keep_bytes;
+}
+
+static void print_reorder(const struct gnn_infer_report *r)
+{
+	char s[6][GNN_UNITS_BYTES];
+
+	if (r->reorder_saves_bytes == 0) {
+		gnn_out("\nAnother order of the vertices saves nothing under this budget.\n");
+		return;
+	}
+	gnn_out("\nAnother order of the vertices (gnnrun reorder) saves at most %s and "
+		"%s a run. To reorder takes at least %s and %s of the disk, once.\n",
+		gnn_units_bytes(s[0], (double)r->reorder_saves_bytes),
+		gnn_units_time(s[1], r->reorder_saves_s),
+		gnn_units_bytes(s[2], (double)r->reorder_costs_bytes),
+		gnn_units_time(s[3], r->reorder_costs_s));
+	if (r->reorder_keep_bytes > 0)
+		gnn_out("With --features keep it takes %s, and each run %s more: fewer bytes in "
+			"all for up to %llu runs with this model.\n",
+			gnn_units_bytes(s[4], (double)r->reorder_keep_costs_bytes),
+			gnn_units_bytes(s[5], (double)r->reorder_keep_bytes),
+			(unsigned long long)cheap_runs(r));
+}
+
+static void print_permute(const struct gnn_infer_report *r, const struct gnn_store *store)
+{
+	char s[5][GNN_UNITS_BYTES];
+
+	gnn_out("\nFeatures lie in the order of %s: layer 1 reads %s of them first, and writes "
+		"%s of %s, %u wide, in its own order.\nIn a store that gnnrun reorder makes of "
+		"that one with --features relabel a run moves %s less, %s; it takes at least %s, "
+		"once.\n", gnn_container_path(store->features_in),
+		gnn_units_bytes(s[0], (double)r->predicted_permute_read_bytes),
+		gnn_units_bytes(s[1], (double)r->predicted_permute_written_bytes),
+		r->permutes_messages ? "message rows" : "them", r->permute_width,
+		gnn_units_bytes(s[2], (double)r->reorder_keep_bytes),
+		gnn_units_time(s[3], r->reorder_keep_s),
+		gnn_units_bytes(s[4], (double)r->reorder_costs_bytes));
+}
+
+void gnn_explain_print(const struct gnn_infer_report *r, const struct gnn_store *store,
+	uint32_t ranks)
 {
 	char s[6][GNN_UNITS_BYTES];
 
@@ -48,15 +95,21 @@ void gnn_explain_print(const struct gnn_infer_report *r, uint32_t ranks)
 		gnn_units_bytes(s[2], (double)r->predicted_read_bytes),
 		gnn_units_bytes(s[3], (double)r->predicted_written_bytes),
 		gnn_units_time(s[4], r->predicted_s));
-	if (r->reorder_saves_bytes == 0)
-		gnn_out("\nAnother order of the vertices saves nothing under this budget.\n");
+	if (store->feature_rank != NULL)
+		print_permute(r, store);
 	else
-		gnn_out("\nAnother order of the vertices (gnnrun reorder) saves at most %s and "
-			"%s a run. To reorder takes at least %s and %s of the disk, once.\n",
-			gnn_units_bytes(s[0], (double)r->reorder_saves_bytes),
-			gnn_units_time(s[1], r->reorder_saves_s),
-			gnn_units_bytes(s[2], (double)r->reorder_costs_bytes),
-			gnn_units_time(s[3], r->reorder_costs_s));
+		print_reorder(r);
+}
+
+void gnn_explain_permute(struct gnn_json *j, const struct gnn_infer_report *r)
+{
+	gnn_json_real(j, "permute_s", r->permute_s);
+	gnn_json_u64(j, "permute_read_bytes", r->permute_read_bytes);
+	gnn_json_u64(j, "permute_written_bytes", r->permute_written_bytes);
+	gnn_json_text(j, "permute_rows", r->permutes_messages ? "messages" : "features");
+	gnn_json_u64(j, "permute_width", r->permute_width);
+	gnn_json_u64(j, "predicted_permute_read_bytes", r->predicted_permute_read_bytes);
+	gnn_json_u64(j, "predicted_permute_written_bytes", r->predicted_permute_written_bytes);
 }
 
 void gnn_explain_layer(struct gnn_json *j, const struct gnn_layer_report *l)
@@ -80,8 +133,8 @@ static void put_budget(struct gnn_json *j, const char *key, uint64_t budget)
 	gnn_json_real(j, key, budget == UINT64_MAX ? 1.0 / 0.0 : (double)budget); /* null */
 }
 
-int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend *b,
-	uint32_t ranks)
+int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_store *s,
+	const struct gnn_backend *b, uint32_t ranks)
 {
 	struct gnn_json *j;
 	int rc = gnn_json_create(&j);
@@ -101,6 +154,11 @@ int gnn_explain_json(const struct gnn_infer_report *r, const struct gnn_backend 
 	gnn_json_real(j, "reorder_saves_s", r->reorder_saves_s);
 	gnn_json_u64(j, "reorder_costs_bytes", r->reorder_costs_bytes);
 	gnn_json_real(j, "reorder_costs_s", r->reorder_costs_s);
+	gnn_json_u64(j, "reorder_keep_costs_bytes", r->reorder_keep_costs_bytes);
+	gnn_json_u64(j, "reorder_keep_bytes", r->reorder_keep_bytes);
+	gnn_json_real(j, "reorder_keep_s", r->reorder_keep_s);
+	if (s->feature_rank != NULL)
+		gnn_explain_permute(j, r);
 	put_budget(j, "host_budget_bytes", r->host_budget_bytes);
 	put_budget(j, "device_budget_bytes", r->device_budget_bytes);
 	gnn_json_u64(j, "host_bytes", r->plan_host_bytes);

@@ -73,6 +73,8 @@ static uint32_t list_copies(const struct gnn_run *r, const struct gnn_position *
 	uint64_t width = lr->o.conv != NULL ? lr->o.conv->state_width : 0;
 	uint32_t count = 0;
 
+	if (at->step == GNN_STEP_PERMUTE)
+		return 0;
 	if (r->jump.jump != NULL)
 		add_copy(list, &count, at->layer, "jump", r->jump.rows,
 			r->degrees->vertices * r->jump.jump->width);
@@ -313,7 +315,7 @@ static int note_runs(struct gnn_manifest *m, const struct gnn_kept *k)
 	if (to == NULL)
 		return GNN_EOS;
 	to->rows = k->o.vertices;
-	to->row_bytes = ((uint64_t)k->o.width + k->o.own_width) * sizeof(float);
+	to->row_bytes = gnn_kept_row_bytes(&k->o);
 	to->sealed_rows = gnn_runs_file_rows(k->runs);
 	to->sealed_bytes = gnn_runs_file_bytes(k->runs);
 	return GNN_OK;

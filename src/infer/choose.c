@@ -80,22 +80,25 @@ static double saved(uint64_t now, uint64_t then)
 }
 
 /*
- * What gnnrun reorder reads and writes: the store, its out-lists once more, and by way of runs the
- * features that a third of the memory does not hold. Runs of edges would come on top.
+ * What gnnrun reorder reads and writes: the store, its out-lists once more, and, unless they stay
+ * where they are, the features, by way of runs when a third of the memory does not hold them. Runs
+ * of edges would come on top.
  */
 static void note_costs(struct gnn_run *r)
 {
 	const struct gnn_store *s = r->o->store;
 	struct gnn_infer_report *now = r->report;
-	uint64_t store = 0, runs = 0;
+	uint64_t features = s->features->bytes, ranks = s->vertices * sizeof(uint64_t);
+	uint64_t store = gnn_container_bytes(s->container), lists;
 	double read, written;
 
-	for (uint32_t i = 0; i < gnn_container_count(s->container); i++)
-		store += gnn_container_at(s->container, i)->bytes;
-	if (s->features != NULL && s->features->bytes > now->host_budget_bytes / 3)
-		runs = s->features->bytes;
-	read = (double)(store + s->out.offsets->bytes + s->out.neighbors->bytes + runs);
-	written = (double)(store + runs);
+	store -= s->feature_rank != NULL ? s->feature_rank->bytes : features;
+	lists = s->out.offsets->bytes + s->out.neighbors->bytes;
+	now->reorder_keep_costs_bytes = 2 * store + lists + ranks;
+	if (features > now->host_budget_bytes / 3)
+		features *= 2;
+	read = (double)(store + lists + features);
+	written = (double)(store + features);
 	now->reorder_costs_bytes = (uint64_t)(read + written);
 	now->reorder_costs_s = read / now->read_bytes_s + written / now->write_bytes_s;
 }
@@ -132,6 +135,38 @@ out:
 	return rc;
 }
 
+/*
+ * What each run takes more where features lie in another order than where they lie in that of the
+ * vertices, in the same plan: one of the two is this store, the other is made up.
+ */
+static int note_keeping(struct gnn_run *r)
+{
+	struct gnn_infer_report other = *r->report, *now = r->report;
+	struct gnn_infer_opts o = *r->o;
+	struct gnn_store s = *o.store;
+	bool kept = s.feature_rank != NULL;
+	const struct gnn_infer_report *more = kept ? now : &other, *less = kept ? &other : now;
+	struct gnn_plan plan;
+	int rc;
+
+	o.store = &s;
+	o.plan = r->plan.kind;
+	s.feature_rank = kept ? NULL : s.out.offsets; /* of any content */
+	rc = gnn_planner_make(&plan, &o, r->degrees);
+	if (rc == GNN_OK)
+		rc = gnn_estimate_fill(&other, &plan, &o, r->degrees);
+	if (rc == GNN_ECONFIG || rc == GNN_EOS)
+		return GNN_OK;
+	if (rc < 0)
+		return rc;
+	now->reorder_keep_bytes = (uint64_t)(
+		saved(more->predicted_read_bytes, less->predicted_read_bytes) +
+		saved(more->predicted_written_bytes, less->predicted_written_bytes));
+	now->reorder_keep_s = more->predicted_s > less->predicted_s ?
+		more->predicted_s - less->predicted_s : 0.0;
+	return GNN_OK;
+}
+
 int gnn_run_plan(struct gnn_run *r)
 {
 	int rc;
@@ -146,6 +181,8 @@ int gnn_run_plan(struct gnn_run *r)
 	if (r->o->explain) {
 		GNN_TRY(note_reorder(r));
 		note_costs(r);
+		if (r->o->share == NULL)
+			GNN_TRY(note_keeping(r));
 	} else {
 		GNN_TRY(gnn_tiered_prepare(r));
 	}

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "infer/forecast.h"
 #include "infer/nextuse.h"
+#include "infer/permute.h"
 
 enum { JOINED_MAX = 3 + 5 * GNN_LAYERS_MAX }; /* figures of all ranks */
 
@@ -45,15 +46,25 @@ static double shard_share(const struct gnn_layer_plan *lp)
 	return 1.0 / (double)lp->shards;
 }
 
-static double input_row(const struct gnn_layer_plan *lp, const struct gnn_infer_opts *o,
-	uint32_t l)
+static double input_row(const struct gnn_layer_plan *lp)
 {
+	double item = gnn_dtype_bytes(lp->input_dtype);
+
 	if (lp->input == GNN_ROWS_MEMORY)
 		return 0.0;
 	if (lp->input == GNN_ROWS_RUNS) /* an id beside each */
-		return (double)lp->input_width * sizeof(float) + sizeof(uint64_t);
-	return l == 0 ? (double)lp->input_width * gnn_dtype_bytes(o->store->features->dtype) :
-		(double)(lp->input_width - lp->input_own) * sizeof(float);
+		return (double)lp->input_width * item + sizeof(uint64_t);
+	return (double)(lp->input_width - lp->input_own) * item;
+}
+
+/* One reading of a layer's input. */
+static double input_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
+
+	if (l == 0 && p->permute_rows > 0) /* many short pieces: with what pads them */
+		return (double)gnn_kept_scratch_bytes(&input);
+	return input_row(&p->layer[l]) * (double)o->store->vertices;
 }
 
 static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uint32_t index,
@@ -71,7 +82,7 @@ static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uin
 	if (kind == GNN_PASS_SCORES && c->three_steps)
 		return b;
 	beside = combines ? (double)gnn_plan_touched_rows(p, l, shard, o) : 0.0;
-	b.rows = input_row(lp, o, l) * v;
+	b.rows = input_bytes(p, l, o);
 	if (lp->input_message) {
 		if (lp->input == GNN_ROWS_FILE)
 			b.own = (double)lp->input_own * sizeof(float) * beside;
@@ -83,7 +94,7 @@ static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uin
 		return b;
 	b.rows = lp->messages == GNN_ROWS_FILE ? (double)c->width * sizeof(float) * v : 0.0;
 	if (lp->messages == GNN_ROWS_FILE)
-		b.own = beside * (c->keep.dim_out > 0 ? input_row(lp, o, l) :
+		b.own = beside * (c->keep.dim_out > 0 ? input_row(lp) :
 			(double)(c->message.dim_out - c->width) * sizeof(float));
 	return b;
 }
@@ -169,11 +180,34 @@ out:
 	return rc;
 }
 
-static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint32_t l,
+/*
+ * What comes before layer 0 where features lie in another order; adds to what the layer takes, and
+ * returns the seconds, but for writing.
+ */
+static double add_permute(struct gnn_infer_report *r, const struct gnn_plan *p,
+	const struct gnn_infer_opts *o, const struct gnn_rates *disk,
+	const struct gnn_layer_rates *rates, double *read, double *written)
+{
+	struct gnn_kept_opts input = gnn_plan_input(p, 0, o);
+	double work = 0.0;
+
+	r->predicted_permute_read_bytes = gnn_permute_read_bytes(o->store);
+	r->predicted_permute_written_bytes = gnn_kept_scratch_bytes(&input);
+	r->permutes_messages = p->layer[0].input_message;
+	r->permute_width = p->layer[0].input_width;
+	*read += (double)r->predicted_permute_read_bytes;
+	*written += (double)r->predicted_permute_written_bytes;
+	if (r->permutes_messages)
+		work = (double)o->store->vertices / rates->message_rows_s;
+	return larger((double)r->predicted_permute_read_bytes / disk->read_bytes_s, work);
+}
+
+static int fill_layer(struct gnn_infer_report *report, const struct gnn_plan *p, uint32_t l,
 	const struct gnn_infer_opts *o, const struct gnn_degrees *d, const struct gnn_rates *disk,
 	double seconds)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
+	struct gnn_layer_report *r = &report->layer[l];
 	uint32_t passes = gnn_plan_passes(p, l, c);
 	uint64_t row = (uint64_t)gnn_model_width(o->model, l) * sizeof(float);
 	uint64_t v = o->store->vertices;
@@ -184,6 +218,8 @@ static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint
 
 	GNN_TRY(gnn_rates_layer(&rates, o, l, gnn_min_u64(p->host_budget, p->device_budget),
 		p->layer[l].chunk_rows, seconds));
+	if (l == 0 && p->permute_rows > 0)
+		s += add_permute(report, p, o, disk, &rates, &read, &written);
 	for (uint32_t i = 0; i < passes; i++) {
 		struct pass_bytes b = bytes_of_pass(p, l, i, o);
 
@@ -194,8 +230,8 @@ static int fill_layer(struct gnn_layer_report *r, const struct gnn_plan *p, uint
 		s += seconds_of_pass(&b, &rates, disk, o, p, l, i);
 	}
 	if (c->late.dim_out > 0) { /* the input once more */
-		read += input_row(&p->layer[l], o, l) * (double)v;
-		s += input_row(&p->layer[l], o, l) * (double)v / disk->read_bytes_s;
+		read += input_row(&p->layer[l]) * (double)v;
+		s += input_row(&p->layer[l]) * (double)v / disk->read_bytes_s;
 	}
 	written += sealed_bytes(p, l, o, &output);
 	if (p->kind != GNN_PLAN_RESIDENT) /* to go on from: see checkpoint.c */
@@ -258,7 +294,7 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 		struct gnn_layer_report *lr = &r->layer[l];
 
 		describe_layer(lr, p, l, o);
-		GNN_TRY(fill_layer(lr, p, l, o, d, &disk,
+		GNN_TRY(fill_layer(r, p, l, o, d, &disk,
 			 PROBE_RUNS_S * share / p->layer_count));
 		r->predicted_read_bytes += lr->predicted_read_bytes;
 		r->predicted_written_bytes += lr->predicted_written_bytes;

@@ -66,7 +66,8 @@ static int keep_for_next(struct gnn_run *r, uint32_t l, uint64_t rows)
 		return GNN_OK;
 	if (r->plan.layer[l + 1].input_message) {
 		GNN_TRY(gnn_layer_run_messages(r->o->backend, gnn_model_conv(r->o->model, l + 1),
-			&r->tiered->degrees, r->layer.vec, 0, rows, r->finished, r->converted));
+			&r->tiered->degrees, r->layer.vec, 0, rows, r->finished, GNN_F32,
+			r->converted));
 		from = r->converted;
 	}
 	GNN_TRY(gnn_kept_put_any(r->next, r->tiered->vertex, rows, from));

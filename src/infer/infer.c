@@ -46,7 +46,8 @@ static int resume_layer(struct gnn_run *r, uint32_t l)
 
 	for (uint32_t i = 0; i < l; i++)
 		GNN_TRY(open_kept(r, &r->output[i], gnn_plan_output(&r->plan, i, r->o), i, "out"));
-	if (l > 0 && (!is_sealing(r) || r->plan.kind != GNN_PLAN_RESIDENT ||
+	if (r->plan.layer[l].input != GNN_ROWS_STORE &&
+		(!is_sealing(r) || r->plan.kind != GNN_PLAN_RESIDENT ||
 		r->layer.o.conv->late.dim_out > 0)) {
 		GNN_TRY(open_kept(r, &r->input, gnn_plan_input(&r->plan, l, r->o), l, "input"));
 		r->input->finished = true;
@@ -93,12 +94,23 @@ static void drop(struct gnn_kept **k)
 	*k = NULL;
 }
 
+/* What a manifest names stays: those of the resident plan are written only at a signal. */
+static void drop_input(struct gnn_run *r)
+{
+	if (r->plan.kind != GNN_PLAN_RESIDENT || r->input == NULL || r->input->runs == NULL) {
+		drop(&r->input);
+		return;
+	}
+	gnn_kept_leave(r->input);
+	r->input = NULL;
+}
+
 /* Before the first shard is sealed. A resident input has been read for the last time by then. */
 static int open_next(struct gnn_run *r, uint32_t l)
 {
 	if (r->plan.kind == GNN_PLAN_RESIDENT) { /* input and states were alive until here */
 		if (r->layer.o.conv->late.dim_out == 0)
-			drop(&r->input);
+			drop_input(r);
 		drop(&r->messages);
 	}
 	if (l + 1 == r->plan.layer_count)
@@ -132,7 +144,7 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	r->at = (struct gnn_position){.layer = l + 1};
 	if (seals(r))
 		GNN_TRY(gnn_run_checkpoint(r, &r->at));
-	drop(&r->input);
+	drop_input(r);
 	drop(&r->messages);
 	r->input = r->next;
 	r->next = NULL;
@@ -163,12 +175,35 @@ static int stop(struct gnn_run *r)
 {
 	int rc;
 
-	r->at.states = true;
+	r->at.states = r->at.step != GNN_STEP_PERMUTE;
 	GNN_TRY(gnn_run_need_folder(r));
 	GNN_TRY(gnn_run_checkpoint(r, &r->at));
+	if (r->at.step == GNN_STEP_PERMUTE)
+		return gnn_err(GNN_ESTOP, "stopped by a signal while features are sorted, at row "
+			"%llu of %llu; the same command with --resume goes on",
+			(unsigned long long)r->at.row, (unsigned long long)r->degrees->vertices);
 	return gnn_err(GNN_ESTOP, "stopped by a signal in layer %u, pass %u, at row %llu of %llu; "
 		"the same command with --resume goes on", r->at.layer + 1, r->at.pass + 1,
 		(unsigned long long)r->at.row, (unsigned long long)r->degrees->vertices);
+out:
+	return rc;
+}
+
+/* Features that lie in another order become rows of the vertices, once. */
+static int permute(struct gnn_run *r)
+{
+	int rc;
+
+	if (r->plan.permute_rows == 0 || (r->resuming && r->at.step != GNN_STEP_PERMUTE))
+		return GNN_OK;
+	r->at.step = GNN_STEP_PERMUTE;
+	GNN_TRY(open_kept(r, &r->input, gnn_plan_input(&r->plan, 0, r->o), 0, "input"));
+	r->resuming = false;
+	GNN_TRY(gnn_run_permute(r));
+	if (rc == GNN_STOPPED)
+		return stop(r);
+	r->at = (struct gnn_position){0};
+	gnn_crash_point("permute.done");
 out:
 	return rc;
 }
@@ -244,6 +279,8 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 	char what[32];
 	int rc;
 
+	if (l == 0)
+		GNN_TRY(permute(r));
 	lr->plan = gnn_plan_name(r->plan.kind);
 	lr->shards = r->plan.layer[l].shards;
 	snprintf(what, sizeof(what), "layer %u", l + 1);

@@ -13,6 +13,11 @@ static uint64_t width_of(const struct gnn_kept_opts *o)
 	return (uint64_t)o->width + o->own_width;
 }
 
+uint64_t gnn_kept_row_bytes(const struct gnn_kept_opts *o)
+{
+	return width_of(o) * gnn_dtype_bytes(o->dtype);
+}
+
 /* Host memory whose rows are contiguous can be written as it is. */
 static bool is_bounced(const struct gnn_kept_opts *o)
 {
@@ -35,9 +40,9 @@ uint64_t gnn_kept_memory_bytes(const struct gnn_kept_opts *o)
 static struct gnn_runs_opts runs_opts(const struct gnn_kept_opts *o, const char *path)
 {
 	return (struct gnn_runs_opts){.path = path, .engine = o->engine, .ids = o->vertices,
-		.row_bytes = width_of(o) * sizeof(float), .range_rows = o->range_rows,
+		.row_bytes = gnn_kept_row_bytes(o), .range_rows = o->range_rows,
 		.memory_bytes = o->arena_bytes, .named = true,
-		.sealed_bytes = o->sealed_bytes};
+		.sealed_bytes = o->sealed_bytes, .scattered = o->scattered};
 }
 
 uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
@@ -47,7 +52,7 @@ uint64_t gnn_kept_buffer_bytes(const struct gnn_kept_opts *o)
 
 	if (o->kind == GNN_ROWS_RUNS)
 		return gnn_runs_memory_bytes(&runs) + block_count(o) * o->block_rows *
-			(width_of(o) * sizeof(float) + sizeof(gnn_vid));
+			(gnn_kept_row_bytes(o) + sizeof(gnn_vid));
 	return o->kind != GNN_ROWS_FILE ? 0 : writers * GNN_EXTENT_SLOTS * o->slot_bytes +
 		gnn_ceil_div(gnn_kept_scratch_bytes(o), GNN_BLOCK_BYTES / 8) + GNN_PAGE_BYTES +
 		block_count(o) * o->block_rows * width_of(o) * sizeof(float);
@@ -97,7 +102,7 @@ static int open_blocks(struct gnn_kept *k)
 
 	for (uint32_t i = 0; i < block_count(o); i++) {
 		GNN_TRY(o->backend->ops->alloc_host(o->backend, &block,
-			o->block_rows * width_of(o) * sizeof(float)));
+			o->block_rows * gnn_kept_row_bytes(o)));
 		k->block[i].host = block;
 		if (o->kind == GNN_ROWS_RUNS)
 			GNN_NEW_ARRAY(k->block[i].vertex, o->block_rows, GNN_MEM_IO);
@@ -254,10 +259,10 @@ out:
 }
 
 int gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
-	const float *from)
+	const void *from)
 {
 	const struct gnn_backend_ops *ops = k->o.backend->ops;
-	uint64_t row = width_of(&k->o) * sizeof(float);
+	uint64_t row = gnn_kept_row_bytes(&k->o);
 	struct gnn_kept_block *b;
 	int rc;
 
@@ -317,7 +322,7 @@ out:
 struct gnn_rows gnn_kept_rows(const struct gnn_kept *k)
 {
 	GNN_ASSERT(k->finished);
-	return (struct gnn_rows){.kind = k->o.kind, .dtype = GNN_F32, .count = k->o.vertices,
+	return (struct gnn_rows){.kind = k->o.kind, .dtype = k->o.dtype, .count = k->o.vertices,
 		.width = k->rows == NULL ? (uint32_t)width_of(&k->o) : k->o.width,
 		.memory = k->memory, .file = k->rows, .runs = k->runs};
 }

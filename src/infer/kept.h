@@ -32,12 +32,14 @@ struct gnn_kept_opts {
 	enum gnn_rows_kind  kind;       /* MEMORY, FILE or RUNS */
 	uint64_t            vertices;
 	uint32_t            width, own_width;
+	enum gnn_dtype      dtype;      /* RUNS: of an item; MEMORY and FILE have floats */
 	gnn_vid             own_first;  /* FILE: rows in front of it leave their own columns out */
 	uint64_t            block_rows; /* put at once, at most */
 	const char         *folder, *label; /* FILE: "layer2-in" becomes layer2-in.rows, .own */
 	enum gnn_dio_engine engine;
 	uint64_t            slot_bytes; /* FILE: of each of the writers' four */
 	uint64_t            range_rows, arena_bytes; /* RUNS: read at once; sorted at once */
+	bool                scattered;  /* RUNS: rows come in no order at all */
 	/* FILE that an earlier process left: rows that it sealed, with their sums. */
 	bool                reopen;
 	uint64_t            sealed_rows, sealed_own;
@@ -75,7 +77,7 @@ int  gnn_kept_put   (struct gnn_kept *k, gnn_vid first, uint64_t rows, const flo
 	uint64_t pitch);
 /* RUNS: the rows of these vertices, in any order; backend memory, contiguous. */
 int  gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t rows,
-	const float *from);
+	const void *from);
 int  gnn_kept_drain (struct gnn_kept *k); /* what was put is in memory, or handed to the files */
 int  gnn_kept_seal  (struct gnn_kept *k); /* and on the disk, in files */
 int  gnn_kept_finish(struct gnn_kept *k); /* every row was put: from here on it lends them */
@@ -87,6 +89,7 @@ uint64_t gnn_kept_written_bytes(const struct gnn_kept *k); /* to scratch, so far
 void gnn_kept_drop  (struct gnn_kept *k); /* memory freed, files removed; NULL is fine */
 void gnn_kept_leave (struct gnn_kept *k); /* memory freed, files left; NULL is fine */
 
+uint64_t gnn_kept_row_bytes    (const struct gnn_kept_opts *o); /* both parts */
 uint64_t gnn_kept_memory_bytes (const struct gnn_kept_opts *o); /* in backend memory */
 uint64_t gnn_kept_buffer_bytes (const struct gnn_kept_opts *o); /* in host memory beside it */
 uint64_t gnn_kept_reader_bytes (const struct gnn_kept_opts *o); /* RUNS: beside the ranges lent */

@@ -582,13 +582,13 @@ out:
 
 int gnn_layer_run_messages(struct gnn_backend *b, const struct gnn_conv *c,
 	const struct gnn_degrees *d, float *const *vec, gnn_vid first, uint64_t rows,
-	const float *h, float *to)
+	const void *h, enum gnn_dtype dtype, float *to)
 {
 	int rc;
 
 	GNN_TRY(fill_factors(b, c, d, c->message_vec, first, rows, vec));
 	GNN_TRY(b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->message, .from = h,
-		.from_dtype = GNN_F32, .from_pitch = c->dim_in, .to = to,
+		.from_dtype = dtype, .from_pitch = c->dim_in, .to = to,
 		.to_pitch = c->message.dim_out, .rows = rows, .vec = {vec[0], vec[1]}}));
 out:
 	return rc;

@@ -106,7 +106,7 @@ int  gnn_layer_run_finish_states(struct gnn_layer_run *r, const struct gnn_degre
 /* Message rows of `rows` rows of h at `first`, as the layer before keeps them for this one. */
 int  gnn_layer_run_messages(struct gnn_backend *b, const struct gnn_conv *c,
 	const struct gnn_degrees *d, float *const *vec, gnn_vid first, uint64_t rows,
-	const float *h, float *to);
+	const void *h, enum gnn_dtype dtype, float *to);
 
 GNN_END_DECLS
 

@@ -18,9 +18,12 @@
 enum { GNN_MANIFEST_FILES_MAX = 4 * GNN_LAYERS_MAX, GNN_MANIFEST_FACTS_MAX = 24 };
 enum { GNN_FACT_BYTES = 512, GNN_LABEL_BYTES = 40 };
 
-enum gnn_step { GNN_STEP_STREAM, GNN_STEP_SEAL };
+enum gnn_step { GNN_STEP_STREAM, GNN_STEP_SEAL, GNN_STEP_PERMUTE };
 
-/* The first thing that is not done: a row of a pass, or of the shard that is being sealed. */
+/*
+ * The first thing that is not done: a row of a pass, of the shard that is being sealed, or of
+ * features that are brought into the order of the vertices, in front of layer 0.
+ */
 struct gnn_position {
 	uint32_t      layer, pass;
 	enum gnn_step step;

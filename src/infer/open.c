@@ -238,8 +238,8 @@ int gnn_run_open(struct gnn_run *r)
 	GNN_TRY(open_sampling(r));
 	GNN_TRY(pin_store(r));
 	GNN_TRY(reserve(r));
-	if (r->plan.kind != GNN_PLAN_RESIDENT || (o->save_layers && layers > 1) ||
-		gnn_plan_keeps_output(&r->plan, layers - 1, o))
+	if (r->plan.kind != GNN_PLAN_RESIDENT || r->plan.permute_rows > 0 ||
+		(o->save_layers && layers > 1) || gnn_plan_keeps_output(&r->plan, layers - 1, o))
 		GNN_TRY(gnn_run_need_folder(r));
 out:
 	return rc < 0 ? rc : GNN_OK;

@@ -104,12 +104,21 @@ struct gnn_infer_report {
 	double   read_bytes_s, write_bytes_s;            /* of the disk, as measured */
 	uint64_t predicted_read_bytes, predicted_written_bytes;
 	double   predicted_s;
+	/* Of layer 0's: features of another order, brought into that of the vertices. */
+	uint64_t permute_read_bytes, permute_written_bytes;
+	double   permute_s;
+	uint64_t predicted_permute_read_bytes, predicted_permute_written_bytes;
+	bool     permutes_messages; /* message rows are, else the features themselves */
+	uint32_t permute_width;     /* items of such a row */
 	const char *other_plan;              /* that was thought of and dearer, or NULL */
 	double   other_predicted_s;
 	uint64_t reorder_saves_bytes;        /* with --explain: at most, read and written */
 	double   reorder_saves_s;            /* at the rates of the disk */
 	uint64_t reorder_costs_bytes;        /* with --explain: once, at least */
 	double   reorder_costs_s;
+	uint64_t reorder_keep_costs_bytes;   /* where features stay as they are: once, */
+	uint64_t reorder_keep_bytes;         /* and each run more than where they do not */
+	double   reorder_keep_s;
 	const char *metric;                  /* "accuracy" ..., NULL without labels or splits */
 	double   score[GNN_SPLIT_COUNT];     /* NaN where there is no such split */
 	uint32_t layer_count;

@@ -19,7 +19,7 @@ static struct gnn_rows store_rows(const struct gnn_run *r)
 
 	return (struct gnn_rows){.kind = GNN_ROWS_STORE, .dtype = a->dtype,
 		.width = (uint32_t)a->cols, .count = r->o->store->vertices,
-		.base = r->o->store->first, .container = r->o->store->container, .array = a};
+		.base = r->o->store->first, .container = r->o->store->features_in, .array = a};
 }
 
 struct gnn_rows gnn_run_input(const struct gnn_run *r)

@@ -102,8 +102,12 @@ struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 	struct gnn_kept_opts k = kept(p, o, lp->input, lp->input_width - lp->input_own,
 		lp->input_own);
 
-	k.block_rows = p->finish_rows;
+	k.dtype = lp->input_dtype;
+	k.block_rows = layer == 0 ? p->permute_rows : p->finish_rows;
 	k.range_rows = lp->chunk_rows;
+	k.scattered = layer == 0;
+	if (layer == 0)
+		k.arena_bytes = p->permute_arena_bytes;
 	return k;
 }
 

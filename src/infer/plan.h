@@ -15,7 +15,8 @@
  *              later passes, and so are the inputs of later layers and the result
  *
  * Between layers the narrower of h and the next layer's message rows is kept. Scores of pairs
- * take the rows of all targets, which stand in memory in either plan.
+ * take the rows of all targets, which stand in memory in either plan. Of features that lie in
+ * another order than the vertices the narrower of the two goes to runs before layer 0, in any plan.
  */
 #ifndef GNN_INFER_PLAN_H
 #define GNN_INFER_PLAN_H
@@ -27,10 +28,11 @@
 
 struct gnn_layer_plan {
 	enum gnn_rows_kind input;    /* STORE, MEMORY, FILE or RUNS */
+	enum gnn_dtype     input_dtype;
 	enum gnn_rows_kind messages; /* kept for later passes; NONE: made again, or the input */
 	bool     input_message;      /* the input already is message rows */
 	bool     targets;            /* scores of pairs: rows of all targets stand in memory */
-	uint32_t input_width;        /* floats, or items of the store */
+	uint32_t input_width;        /* items */
 	uint32_t input_own;          /* of them own columns behind the message */
 	uint32_t shards;
 	uint64_t chunk_rows;
@@ -74,6 +76,9 @@ struct gnn_plan {
 	bool     never_evicts; /* estimated as if the order of the vertices were ideal */
 	uint64_t next_piece_bytes;
 	uint64_t finish_rows; /* rows finished at a time, whole panels */
+	/* Features in another order: how many at a time, whole panels; 0: there are none. */
+	uint64_t permute_rows;
+	uint64_t permute_arena_bytes; /* of rows of them that are sorted into one run */
 	uint64_t host_bytes, device_bytes; /* at the peak */
 	uint64_t host_budget, device_budget; /* for the plan; UINT64_MAX: none */
 	uint64_t host_taken, device_taken;   /* by what is loaded, or will be, beside it */

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "infer/jump.h"
+#include "infer/permute.h"
 
 enum {
 	PROBE_ROWS = 512,         /* beside a panel, when a device checks the shape of a product */
@@ -10,6 +11,7 @@ enum {
 	INLIST_BYTES = 10 << 20,  /* while weights are summed, or samples drawn */
 	SLACK_BYTES = 2 << 20,    /* queues, rings, threads' objects, HDF5's own */
 	GROUP_ENTRY_BYTES = 64,   /* what a device takes to group one edge */
+	PERMUTE_BYTES = 1 << 30,  /* of rows sorted at a time, where there is no budget */
 	DEVICE_SLACK_BYTES = 64 << 20, /* weights, fragments */
 };
 
@@ -65,13 +67,12 @@ static uint64_t widest_of(const struct gnn_plan *p, const struct gnn_infer_opts 
 
 /* --- host memory --- */
 
-static struct gnn_rows rows_of(const struct gnn_plan *p, uint32_t l,
-	const struct gnn_infer_opts *o)
+static struct gnn_rows rows_of(const struct gnn_plan *p, uint32_t l)
 {
 	const struct gnn_layer_plan *lp = &p->layer[l];
 
 	return (struct gnn_rows){.kind = lp->input, .width = lp->input_width - lp->input_own,
-		.dtype = l == 0 ? o->store->features->dtype : GNN_F32};
+		.dtype = lp->input_dtype};
 }
 
 /* The heavier of a pass over the input and one over kept message rows, own rows beside either. */
@@ -86,7 +87,7 @@ static uint64_t feed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 		first.lists = false;
 	later = first;
 
-	first.rows = rows_of(p, l, o);
+	first.rows = rows_of(p, l);
 	if (lp->input_own > 0)
 		first.own = (struct gnn_rows){.kind = lp->input, .width = lp->input_own};
 	bytes = gnn_feed_bytes(&first);
@@ -94,7 +95,7 @@ static uint64_t feed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 		return bytes;
 	later.rows = (struct gnn_rows){.kind = GNN_ROWS_FILE, .width = c->width};
 	if (c->keep.dim_out > 0)
-		later.own = rows_of(p, l, o);
+		later.own = rows_of(p, l);
 	else if (c->own == GNN_OWN_ROW)
 		later.own = (struct gnn_rows){.kind = GNN_ROWS_FILE,
 			.width = c->message.dim_out - c->width};
@@ -178,7 +179,7 @@ static uint64_t staged_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
 	const struct gnn_layer_plan *lp = &p->layer[l];
-	struct gnn_rows rows = rows_of(p, l, o);
+	struct gnn_rows rows = rows_of(p, l);
 	uint64_t row = gnn_max_u64(gnn_rows_row_bytes(&rows), c->message.dim_out * sizeof(float));
 	uint64_t at_hand = lp->chunk_rows * gnn_share_size(o->share);
 	uint64_t entries = at_hand + p->list_bytes / sizeof(uint32_t);
@@ -201,6 +202,7 @@ void gnn_plan_add_bytes(struct gnn_plan *p, uint32_t l, const struct gnn_infer_o
 	lp->message_bytes = gnn_kept_memory_bytes(&messages);
 	lp->input_bytes = gnn_kept_memory_bytes(&input);
 	lp->buffer_bytes = feed_bytes(p, l, o) + writer_bytes(p, l, o) + SLACK_BYTES +
+		gnn_kept_reader_bytes(&input) +
 		gnn_exchange_bytes(o->share, o->backend, c, lp->chunk_rows, false);
 	if (p->kind == GNN_PLAN_TIERED)
 		lp->buffer_bytes += gnn_plan_tier_bytes(p, l, o);
@@ -231,6 +233,35 @@ static uint64_t dense_bytes(const struct gnn_plan *p, uint32_t l, const struct g
 		lp->state_bytes + lp->carry_bytes;
 }
 
+/* Features and where they go, in pieces, what is made of them, and what sorts that into runs. */
+static uint64_t permute_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
+{
+	const struct gnn_conv *c = gnn_model_conv(o->model, 0);
+	struct gnn_kept_opts input = gnn_plan_input(p, 0, o);
+
+	if (p->permute_rows == 0)
+		return 0;
+	return gnn_permute_bytes(o->store, c, p->permute_rows) + gnn_kept_buffer_bytes(&input) +
+		program_bytes(p, o) + SLACK_BYTES;
+}
+
+/* Nothing else is alive meanwhile; half of the budget is enough for few runs. */
+void gnn_plan_permute_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint64_t rows)
+{
+	struct gnn_kept_opts input = gnn_plan_input(p, 0, o);
+	uint64_t piece = gnn_runs_arena_bytes(gnn_kept_row_bytes(&input), rows);
+	uint64_t all = gnn_ceil_div(gnn_max_u64(o->store->vertices, 1), rows), count;
+
+	count = (p->host_budget == UINT64_MAX ? PERMUTE_BYTES : p->host_budget / 2) / piece;
+	count = gnn_max_u64(gnn_min_u64(count, all), 1);
+	p->permute_rows = rows;
+	p->permute_arena_bytes = count * piece;
+	while (count > 1 && permute_bytes(p, o) > p->host_budget) {
+		count /= 2;
+		p->permute_arena_bytes = count * piece;
+	}
+}
+
 static uint64_t publish_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
 	struct gnn_kept_opts out = gnn_plan_output(p, p->layer_count - 1, o);
@@ -247,7 +278,7 @@ void gnn_plan_sum(struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
 	bool unified = o->backend->ops->unified;
 
-	p->host_bytes = publish_bytes(p, o);
+	p->host_bytes = gnn_max_u64(publish_bytes(p, o), permute_bytes(p, o));
 	p->device_bytes = 0;
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		const struct gnn_layer_plan *lp = &p->layer[l];

@@ -28,6 +28,8 @@ bool gnn_plan_buffers_are_small(const struct gnn_plan *p, uint32_t l,
 /* Shards that the states of a layer want at least, by what the rest leaves them. */
 uint64_t gnn_plan_wanted_shards(const struct gnn_plan *p, uint32_t l,
 	const struct gnn_infer_opts *o);
+/* Features in another order, `rows` at a time: runs as large as there is room. */
+void gnn_plan_permute_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint64_t rows);
 /* The tiered plan: sizes of what circulates, and what is left for the store of a layer. */
 int  gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees *d);
 int  gnn_plan_tier_refuse(const struct gnn_plan *p, const struct gnn_infer_opts *o,

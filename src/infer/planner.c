@@ -2,6 +2,7 @@
 #include "infer/planner.h"
 #include "infer/model_store.h"
 
+#include "infer/permute.h"
 #include "infer/plan_bytes.h"
 
 enum {
@@ -91,12 +92,33 @@ static enum gnn_rows_kind messages_of(const struct gnn_plan *p, const struct gnn
 		GNN_ROWS_FILE : GNN_ROWS_NONE;
 }
 
+/* Whether a layer can be given message rows: nothing asks for h itself. */
+static bool takes_messages(const struct gnn_layer_plan *lp, const struct gnn_conv *c)
+{
+	return c->keep.dim_out == 0 && !lp->targets && c->late.dim_out == 0 && !c->three_steps;
+}
+
+/* What the first layer reads: features in the order of the vertices, or what is sorted of them. */
+static void lay_out_features(struct gnn_layer_plan *lp, const struct gnn_conv *c,
+	const struct gnn_store *s)
+{
+	const struct gnn_array *a = s->features;
+	uint64_t row_bytes = a->cols * gnn_dtype_bytes(a->dtype);
+
+	lp->input = s->feature_rank != NULL ? GNN_ROWS_RUNS : GNN_ROWS_STORE;
+	/* The resident plan has the rows of all targets among its own messages. */
+	lp->input_message = s->feature_rank != NULL && takes_messages(lp, c) &&
+		c->combine != GNN_COMBINE_PAIR_SOFTMAX &&
+		c->message.dim_out * sizeof(float) < row_bytes;
+	lp->input_dtype = lp->input_message ? GNN_F32 : a->dtype;
+	lp->input_width = lp->input_message ? c->message.dim_out : (uint32_t)a->cols;
+}
+
 /* Everything but memory of states, for a number of shards. */
 static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
 	uint32_t shards)
 {
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
-	const struct gnn_array *features = o->store->features;
 	struct gnn_layer_plan *lp = &p->layer[l];
 	uint64_t row_bytes;
 
@@ -104,19 +126,16 @@ static void lay_out(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts 
 		.targets = c->combine == GNN_COMBINE_PAIR_SOFTMAX &&
 			p->kind != GNN_PLAN_RESIDENT};
 	if (l == 0) {
-		lp->input = GNN_ROWS_STORE;
-		lp->input_width = (uint32_t)features->cols;
-		row_bytes = features->cols * gnn_dtype_bytes(features->dtype);
+		lay_out_features(lp, c, o->store);
 	} else {
 		lp->input = p->kind == GNN_PLAN_RESIDENT ? GNN_ROWS_MEMORY :
 			p->kind == GNN_PLAN_TIERED ? GNN_ROWS_RUNS : GNN_ROWS_FILE;
-		lp->input_message = c->keep.dim_out == 0 && !lp->targets &&
-			c->late.dim_out == 0 && !c->three_steps &&
+		lp->input_message = takes_messages(lp, c) &&
 			(gnn_combine_is_softmax(c->combine) || c->message.dim_out < c->dim_in);
 		lp->input_width = lp->input_message ? c->message.dim_out : c->dim_in;
-		lp->input_own = lp->input_message ? c->message.dim_out - c->width : 0;
-		row_bytes = lp->input_width * sizeof(float);
 	}
+	lp->input_own = lp->input_message ? c->message.dim_out - c->width : 0;
+	row_bytes = (uint64_t)lp->input_width * gnn_dtype_bytes(lp->input_dtype);
 	lp->messages = messages_of(p, lp, c, row_bytes);
 	/* With several ranks a chunk brings as many message rows from each of the others. */
 	lp->chunk_rows = chunk_rows_of(p, o, gnn_max_u64(row_bytes,
@@ -140,6 +159,7 @@ static void add_states(struct gnn_plan *p, uint32_t l, const struct gnn_infer_op
 static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
 {
 	uint64_t depth = level < DEPTH_LEVEL ? gnn_max_u64(o->queue_depth, 2) : 2;
+	const struct gnn_array *features = o->store->features;
 	uint32_t height = o->backend->ops->panel_rows;
 	uint64_t widest = 0;
 
@@ -159,6 +179,9 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 		lay_out(p, l, o, 1);
 		widest = gnn_max_u64(widest, p->layer[l].chunk_rows);
 	}
+	if (o->store->feature_rank != NULL)
+		gnn_plan_permute_buffers(p, o, chunk_rows_of(p, o, features->cols *
+			gnn_dtype_bytes(features->dtype)));
 	p->entries = entries_of(o->store, widest, level);
 }
 
@@ -229,6 +252,8 @@ int gnn_planner_check(const struct gnn_infer_opts *o)
 	struct gnn_plan p = {.layer_count = gnn_model_layers(o->model)};
 	int rc = gnn_model_fits(o->model, o->store);
 
+	if (rc == GNN_OK)
+		rc = gnn_permute_check(o);
 	if (rc < 0)
 		return rc;
 	smallest.shards = 0;
@@ -258,6 +283,8 @@ static int make_alone(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	enum gnn_plan_kind wanted = o->plan;
 	int rc = gnn_model_fits(o->model, o->store);
 
+	if (rc == GNN_OK)
+		rc = gnn_permute_check(o);
 	if (rc < 0)
 		return rc;
 	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model)};

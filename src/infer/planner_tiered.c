@@ -149,7 +149,6 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 	uint64_t vertices = o->store->vertices, groups = gnn_min_u64(p->entries, vertices);
 	uint64_t lists = p->finish_rows * (sizeof(gnn_vid) + 2 * sizeof(struct gnn_move));
 	uint64_t programs = p->ahead * (p->entries * ENTRY_BYTES + groups * GROUP_BYTES);
-	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
 	uint64_t states = vertices * (sizeof(uint64_t) + (gnn_metrics_enabled() ? 1 : 0));
 	uint64_t cross = panel_bytes(p, l, o);
 
@@ -157,8 +156,7 @@ uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct 
 		cross = p->ahead * image_bytes(p, l, o) +
 			gnn_ferry_host_bytes(c->state_width, gnn_plan_ferry_rows(p, c));
 	return states + lists + cross + programs + p->spill_bytes +
-		BESIDE_PAGES * lp->page_bytes + (l > 0 ? gnn_kept_reader_bytes(&input) : 0) +
-		next_use_bytes(p, o);
+		BESIDE_PAGES * lp->page_bytes + next_use_bytes(p, o);
 }
 
 uint64_t gnn_plan_tier_device_bytes(const struct gnn_plan *p, uint32_t l,

@@ -33,7 +33,7 @@ static int probe_read(double *rate, const struct gnn_infer_opts *o, uint64_t pie
 	int rc;
 
 	GNN_TRY(gnn_stream_open(&stream, &(struct gnn_stream_opts){
-		.container = o->store->container, .array = a, .bytes = bytes / item * item,
+		.container = o->store->features_in, .array = a, .bytes = bytes / item * item,
 		.piece_bytes = piece_bytes, .ahead = 4, .lent = 1}));
 	begin = gnn_clock_ns();
 	while ((start == 0 || gnn_clock_s_since(start) < seconds) &&

@@ -72,6 +72,11 @@ int gnn_run_need_folder(struct gnn_run *r); /* of scratch */
 bool gnn_run_keeps_states(const struct gnn_run *r, uint32_t l);
 /* The rows that the layer at work takes: of the store, or what the layer before it left. */
 struct gnn_rows gnn_run_input(const struct gnn_run *r);
+/*
+ * Features of another order into r->input, open and empty or gone on with, from r->at.row on; see
+ * permute.h. GNN_STOPPED.
+ */
+int gnn_run_permute(struct gnn_run *r);
 /* The states that pass `index` of layer l fills, empty. */
 int gnn_run_begin_pass(struct gnn_run *r, uint32_t l, uint32_t index);
 /* The pass from r->at.row on: a reading of the graph, all its work absorbed. GNN_STOPPED. */

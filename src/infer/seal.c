@@ -19,7 +19,7 @@ static int keep_for_next(struct gnn_run *r, uint32_t l, gnn_vid first, uint64_t 
 	if (r->next->memory != NULL) /* where they stay */
 		to = r->next->memory + first * next->input_width;
 	GNN_TRY(gnn_layer_run_messages(r->o->backend, c, r->degrees, r->layer.vec, first, rows,
-		r->finished, to));
+		r->finished, GNN_F32, to));
 	if (to == r->converted)
 		GNN_TRY(gnn_kept_put(r->next, first, rows, to, next->input_width));
 out:
