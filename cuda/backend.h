@@ -1,7 +1,7 @@
 /*
  * cuda/backend.h - the object of the CUDA backend, for the files that fill its vtables.
  *
- * Flow     op -> [backend] -> backend_cuda.c, grad_cuda.c, sample_cuda.c, ranks_cuda.c
+ * Flow     op -> [backend] -> backend_cuda.c, grad_cuda.c, sample_cuda.c, places_cuda.c
  * Owns     device, row programs, working memory of grouping and of training
  * Lends    nothing
  * Thread   one caller
@@ -37,7 +37,7 @@ struct gnn_cuda {
 
 extern const struct gnn_grad_ops gnn_grad_cuda;
 extern const struct gnn_sample_ops gnn_sample_cuda;
-extern const struct gnn_rank_ops gnn_ranks_cuda;
+extern const struct gnn_place_ops gnn_places_cuda;
 
 void gnn_cuda_grad_fini(struct gnn_cuda *c);
 void gnn_cuda_sample_fini(struct gnn_cuda *c);

@@ -351,5 +351,5 @@ const struct gnn_backend_ops gnn_backend_cuda = {
 	.room_bytes = room_bytes,
 	.grad = &gnn_grad_cuda,
 	.sample = &gnn_sample_cuda,
-	.ranks = &gnn_ranks_cuda,
+	.places = &gnn_places_cuda,
 };

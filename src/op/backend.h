@@ -18,7 +18,7 @@
 #include "op/combine.h"
 #include "op/moves.h"
 #include "op/norm.h"
-#include "op/ranks.h"
+#include "op/places.h"
 #include "op/rowprog.h"
 #include "op/whole.h"
 
@@ -127,7 +127,7 @@ struct gnn_backend_ops {
 	void (*identify)(const struct gnn_backend *b, struct gnn_device_id *id);
 	const struct gnn_grad_ops *grad; /* op/grad.h: what training takes; NULL: none here */
 	const struct gnn_sample_ops *sample; /* op/sample.h: likewise */
-	const struct gnn_rank_ops *ranks; /* op/ranks.h: what reordering takes */
+	const struct gnn_place_ops *places; /* op/places.h: what reordering takes */
 };
 
 /* Every backend embeds this first. */

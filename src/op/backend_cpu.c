@@ -255,5 +255,5 @@ const struct gnn_backend_ops gnn_backend_cpu = {
 	.peak_bytes = peak_bytes,
 	.grad = &gnn_grad_cpu,
 	.sample = &gnn_sample_cpu,
-	.ranks = &gnn_ranks_cpu,
+	.places = &gnn_places_cpu,
 };

@@ -15,7 +15,7 @@
 #define GNN_ORDER_LISTS_H
 
 #include "io/store.h"
-#include "op/ranks.h"
+#include "op/places.h"
 
 struct gnn_lists;
 

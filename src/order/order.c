@@ -42,14 +42,14 @@ void gnn_order_tell(const char *order, uint64_t iteration, const struct gnn_orde
 	gnn_metrics_end(line);
 }
 
-/* Of host memory a vertex; what a bootstrap took is free when the ranks take theirs. */
+/* Of host memory a vertex; what a bootstrap took is free when the places take theirs. */
 static uint64_t vertex_bytes(const struct gnn_order_work *w, const struct gnn_order *order,
 	const struct gnn_order *bootstrap)
 {
-	const struct gnn_rank_ops *ranks = w->backend->ops->ranks;
+	const struct gnn_place_ops *places = w->backend->ops->places;
 
-	return gnn_max_u64(bootstrap->vertex_bytes, order->moves ? ranks->move_bytes
-		: order->vertex_bytes) + ranks->measure_bytes + OFFSET_BYTES;
+	return gnn_max_u64(bootstrap->vertex_bytes, order->moves ? places->move_bytes
+		: order->vertex_bytes) + places->measure_bytes + OFFSET_BYTES;
 }
 
 static int open_lists(struct gnn_order_work *w, const struct gnn_order *order,
@@ -63,12 +63,12 @@ static int open_lists(struct gnn_order_work *w, const struct gnn_order *order,
 		.at_random = order->at_random || bootstrap->at_random, .threads = o->threads});
 }
 
-/* What the ranks will be asked for; their longest list is not known yet. */
-static struct gnn_ranks_opts needs(const struct gnn_order_work *w, const struct gnn_order *order)
+/* What the places will be asked for; their longest list is not known yet. */
+static struct gnn_places_opts needs(const struct gnn_order_work *w, const struct gnn_order *order)
 {
 	const struct gnn_store *s = w->o->store;
 
-	return (struct gnn_ranks_opts){.vertices = s->vertices, .edges = s->edges,
+	return (struct gnn_places_opts){.vertices = s->vertices, .edges = s->edges,
 		.moves = order->moves, .wide = s->out.neighbors->dtype != GNN_U32};
 }
 
@@ -81,11 +81,11 @@ static int create_backend(struct gnn_order_work *w, const char *name)
 /* "auto" is the CPU where the device has too little memory. */
 static int open_backend(struct gnn_order_work *w, const struct gnn_order *order)
 {
-	const struct gnn_ranks_opts o = needs(w, order);
+	const struct gnn_places_opts o = needs(w, order);
 	int rc;
 
 	GNN_TRY(create_backend(w, w->o->backend));
-	rc = w->backend->ops->ranks->fits(w->backend, &o);
+	rc = w->backend->ops->places->fits(w->backend, &o);
 	if (rc < 0 && strcmp(w->o->backend, "auto") == 0) {
 		gnn_log(GNN_LOG_WARN, "order", "the CPU orders: %s", gnn_err_text());
 		gnn_backend_destroy(w->backend);
@@ -98,18 +98,18 @@ out:
 /* Lists in memory that a device reads again with each pass. */
 static bool is_read_again(const struct gnn_order_work *w)
 {
-	return w->ranks != NULL && w->ranks->reads && gnn_lists_resident(w->lists) &&
+	return w->places != NULL && w->places->reads && gnn_lists_resident(w->lists) &&
 		w->o->store->edges > 0;
 }
 
 static int open_ranks(struct gnn_order_work *w, const struct gnn_order *order)
 {
 	struct gnn_backend *b = w->backend;
-	struct gnn_ranks_opts o = needs(w, order);
+	struct gnn_places_opts o = needs(w, order);
 	int rc;
 
 	o.longest = gnn_lists_longest(w->lists);
-	GNN_TRY(b->ops->ranks->create(&w->ranks, b, &o));
+	GNN_TRY(b->ops->places->create(&w->places, b, &o));
 	for (int d = 0; d < GNN_DIRECTIONS && is_read_again(w); d++)
 		if (b->ops->pin(b, gnn_lists_all(w->lists, (enum gnn_direction)d),
 			w->o->store->out.neighbors->bytes) != GNN_OK)
@@ -124,8 +124,8 @@ static void close_ranks(struct gnn_order_work *w)
 
 	for (int d = 0; d < GNN_DIRECTIONS && is_read_again(w); d++)
 		b->ops->unpin(b, gnn_lists_all(w->lists, (enum gnn_direction)d));
-	if (w->ranks != NULL)
-		w->ranks->ops->destroy(w->ranks);
+	if (w->places != NULL)
+		w->places->ops->destroy(w->places);
 }
 
 /* The order of `rank`, measured and told. */
@@ -136,8 +136,8 @@ static int measure(const struct gnn_order_work *w, const char *name, uint64_t *r
 	uint64_t start = gnn_clock_ns();
 	int rc;
 
-	GNN_TRY(w->ranks->ops->put(w->ranks, rank));
-	GNN_TRY(gnn_spread_measure(&step.spread, w->lists, w->ranks));
+	GNN_TRY(w->places->ops->put(w->places, rank));
+	GNN_TRY(gnn_spread_measure(&step.spread, w->lists, w->places));
 	step.wall_s = gnn_clock_s_since(start);
 	gnn_order_tell(name, 0, &step);
 	*out = step.spread;

@@ -2,7 +2,7 @@
  * order/order.h - orders of the vertices of a store, and how good each is.
  *
  * Flow     store -> lists, bootstrap -> [order] -> a rank each -> relabel
- * Owns     the lists, the ranks of the backend and all work memory while it runs
+ * Owns     the lists, the places of the backend and all work memory while it runs
  * Lends    nothing
  * Thread   one caller; `threads` inside, whose number changes no bit
  * Fails    as the lists; GNN_EUSAGE an unknown name; GNN_EOS memory, of V at least
@@ -34,7 +34,7 @@ struct gnn_order_work {
 	const struct gnn_order_opts *o;
 	struct gnn_backend          *backend;
 	struct gnn_lists            *lists;
-	struct gnn_ranks            *ranks;
+	struct gnn_places           *places;
 	uint64_t                     vertices;
 	struct gnn_order_report     *report;
 };
@@ -42,7 +42,7 @@ struct gnn_order_work {
 struct gnn_order {
 	const char *name;
 	bool        at_random;    /* follows edges: lists at random */
-	bool        moves;        /* takes centres and keys, which the ranks have */
+	bool        moves;        /* takes centres and keys, which the places have */
 	uint64_t    vertex_bytes; /* of work memory beside them */
 	int       (*make)(const struct gnn_order_work *w, uint64_t *rank);
 };

@@ -5,7 +5,7 @@
 #include "order/order.h"
 
 /*
- * One iteration, with N- and d- of op/ranks.h, and N+(w) the out-neighbours of w and w itself:
+ * One iteration, with N- and d- of op/places.h, and N+(w) the out-neighbours of w and w itself:
  *   mu(v) = 1/d-(v) sum over u in N-(v) of r(u)                                    (one pass, in)
  *   r(w)  = sum over v in N+(w) of mu(v)/d-(v) / sum over v in N+(w) of 1/d-(v)    (one pass, out)
  *   rank  = ArgSort(r), ties as they stood;  r = rank
@@ -17,10 +17,10 @@ struct taurus {
 	uint64_t                     span_best;
 };
 
-/* mu of the ranks, and how good they are; the best are kept. */
+/* mu of the places, and how good they are; the best are kept. */
 static int centre(struct taurus *t, struct gnn_order_step *step, uint64_t iteration)
 {
-	struct gnn_ranks *r = t->w->ranks;
+	struct gnn_places *r = t->w->places;
 	int rc;
 
 	GNN_TRY(gnn_spread_measure(&step->spread, t->w->lists, r));
@@ -36,7 +36,7 @@ out:
 static int iterate(struct taurus *t)
 {
 	struct gnn_order_report *r = t->w->report;
-	struct gnn_ranks *ranks = t->w->ranks;
+	struct gnn_places *places = t->w->places;
 	struct gnn_progress *progress = gnn_progress_begin("taurus", "iterations",
 		t->w->o->iterations);
 	bool changed = true;
@@ -46,8 +46,8 @@ static int iterate(struct taurus *t)
 		struct gnn_order_step *step = &r->iteration[r->iterations];
 		uint64_t start = gnn_clock_ns();
 
-		GNN_TRY(gnn_spread_pull(t->w->lists, ranks));
-		GNN_TRY(ranks->ops->sort(ranks, &changed));
+		GNN_TRY(gnn_spread_pull(t->w->lists, places));
+		GNN_TRY(places->ops->sort(places, &changed));
 		GNN_TRY(centre(t, step, ++r->iterations));
 		step->wall_s = gnn_clock_s_since(start);
 		gnn_order_tell("taurus", r->iterations, step);
@@ -62,13 +62,13 @@ out:
 static int bootstrap(struct taurus *t, uint64_t *rank)
 {
 	struct gnn_order_report *r = t->w->report;
-	struct gnn_ranks *ranks = t->w->ranks;
+	struct gnn_places *places = t->w->places;
 	uint64_t start = gnn_clock_ns();
 	int rc;
 
 	GNN_TRY(gnn_order_find(t->w->o->bootstrap)->make(t->w, rank));
-	GNN_TRY(ranks->ops->prepare(ranks));
-	GNN_TRY(ranks->ops->put(ranks, rank));
+	GNN_TRY(places->ops->prepare(places));
+	GNN_TRY(places->ops->put(places, rank));
 	GNN_TRY(centre(t, &r->bootstrap, 0));
 	r->bootstrap.wall_s = gnn_clock_s_since(start);
 	gnn_order_tell("taurus", 0, &r->bootstrap);
@@ -84,7 +84,7 @@ static int make(const struct gnn_order_work *w, uint64_t *rank)
 	GNN_NEW_ARRAY(w->report->iteration, w->o->iterations, GNN_MEM_MISC);
 	GNN_TRY(bootstrap(&t, rank));
 	GNN_TRY(iterate(&t));
-	GNN_TRY(w->ranks->ops->get(w->ranks, rank));
+	GNN_TRY(w->places->ops->get(w->places, rank));
 out:
 	return rc;
 }

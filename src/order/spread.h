@@ -1,24 +1,24 @@
 /*
- * order/spread.h - passes over the lists of a store for the ranks of its vertices.
+ * order/spread.h - passes over the lists of a store for the places of its vertices.
  *
- * Flow     lists, ranks -> [spread] -> how good an order is; centres -> taurus
+ * Flow     lists, places -> [spread] -> how good an order is; centres -> taurus
  * Owns     nothing
  * Lends    nothing
  * Thread   one caller
- * Fails    as the lists and the ranks
+ * Fails    as the lists and the places
  *
- * What is measured stands in op/ranks.h.
+ * What is measured stands in op/places.h.
  */
 #ifndef GNN_ORDER_SPREAD_H
 #define GNN_ORDER_SPREAD_H
 
-#include "op/ranks.h"
+#include "op/places.h"
 #include "order/lists.h"
 
 GNN_BEGIN_DECLS
 
-int gnn_spread_measure(struct gnn_spread *out, struct gnn_lists *l, struct gnn_ranks *r);
-int gnn_spread_pull(struct gnn_lists *l, struct gnn_ranks *r); /* a pass over the out-lists */
+int gnn_spread_measure(struct gnn_spread *out, struct gnn_lists *l, struct gnn_places *r);
+int gnn_spread_pull(struct gnn_lists *l, struct gnn_places *r); /* a pass over the out-lists */
 
 GNN_END_DECLS
 

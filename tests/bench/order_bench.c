@@ -37,8 +37,8 @@ static void *take(uint64_t bytes)
 
 struct bench {
 	struct gnn_backend   *b;
-	struct gnn_ranks     *r;
-	struct gnn_rank_lists list[GNN_DIRECTIONS];
+	struct gnn_places     *r;
+	struct gnn_place_lists list[GNN_DIRECTIONS];
 };
 
 static void make_lists(struct bench *t, uint64_t vertices, uint64_t factor)
@@ -53,7 +53,7 @@ static void make_lists(struct bench *t, uint64_t vertices, uint64_t factor)
 #pragma omp parallel for schedule(static)
 		for (uint64_t i = 0; i < vertices * factor; i++)
 			id[i] = (uint32_t)(gnn_rng_u64(3, (uint64_t)d, i) % vertices);
-		t->list[d] = (struct gnn_rank_lists){.end = vertices, .offsets = offsets,
+		t->list[d] = (struct gnn_place_lists){.end = vertices, .offsets = offsets,
 			.narrow = id};
 	}
 }
@@ -95,7 +95,7 @@ static void measure(struct bench *t, struct gnn_spread *s)
 
 static void run(struct bench *t, uint64_t edges, double copied)
 {
-	const struct gnn_rank_ops *ops = t->r->ops;
+	const struct gnn_place_ops *ops = t->r->ops;
 	const double sectors = t->b->ops->unified ? 64.0 : 32.0;
 	struct gnn_spread s;
 	bool changed;
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 	rank = take(vertices * sizeof(*rank));
 	for (uint64_t v = 0; v < vertices; v++)
 		rank[v] = v;
-	check(t.b->ops->ranks->create(&t.r, t.b, &(struct gnn_ranks_opts){.vertices = vertices,
+	check(t.b->ops->places->create(&t.r, t.b, &(struct gnn_places_opts){.vertices = vertices,
 		.edges = edges, .longest = factor, .moves = true}));
 	for (int d = 0; d < GNN_DIRECTIONS && t.r->reads; d++)
 		check(t.b->ops->pin(t.b, t.list[d].narrow, edges * sizeof(uint32_t)));

@@ -1,4 +1,4 @@
-/* Orders measured and moved on the GPU against the CPU: equal bits of ranks and figures. */
+/* Orders measured and moved on the GPU against the CPU: equal bits of places and figures. */
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -95,10 +95,10 @@ struct CudaOrder : ::testing::Test {
 		gnn_backend_destroy(b[1]);
 	}
 	/* A pass in parts of at most so many vertices. */
-	void pass(gnn_ranks *r, const Graph &g, gnn_direction d, uint64_t part,
-		int (*take)(gnn_ranks *, const gnn_rank_lists *))
+	void pass(gnn_places *r, const Graph &g, gnn_direction d, uint64_t part,
+		int (*take)(gnn_places *, const gnn_place_lists *))
 	{
-		gnn_rank_lists all{};
+		gnn_place_lists all{};
 
 		all.end = g.vertices;
 		if (r->holds[d]) {
@@ -121,7 +121,7 @@ struct CudaOrder : ::testing::Test {
 			std::fill(lent.begin(), lent.end(), 0);
 		}
 	}
-	void measure(gnn_ranks *r, const Graph &g, uint64_t part, gnn_spread *out)
+	void measure(gnn_places *r, const Graph &g, uint64_t part, gnn_spread *out)
 	{
 		ASSERT_EQ(r->ops->begin(r), GNN_OK);
 		pass(r, g, GNN_IN, part, r->ops->spread);
@@ -139,10 +139,10 @@ struct CudaOrder : ::testing::Test {
 	/* Ranks in random order moved so many times on both backends. */
 	void twins(const Graph &g, uint64_t part, int iterations, bool *reads = nullptr)
 	{
-		gnn_ranks *r[2] = {nullptr, nullptr};
+		gnn_places *r[2] = {nullptr, nullptr};
 		std::vector<uint64_t> rank[2], got[2];
 		gnn_spread spread[2];
-		gnn_ranks_opts o{};
+		gnn_places_opts o{};
 		bool changed[2] = {true, true};
 
 		o.vertices = g.vertices;
@@ -155,7 +155,7 @@ struct CudaOrder : ::testing::Test {
 		rank[1] = rank[0];
 		for (int i = 0; i < 2; i++) {
 			got[i].resize(g.vertices);
-			ASSERT_EQ(b[i]->ops->ranks->create(&r[i], b[i], &o), GNN_OK)
+			ASSERT_EQ(b[i]->ops->places->create(&r[i], b[i], &o), GNN_OK)
 				<< gnn_err_text();
 			ASSERT_EQ(r[i]->ops->put(r[i], rank[i].data()), GNN_OK);
 			measure(r[i], g, i == 0 ? g.vertices : part, &spread[i]);
@@ -163,7 +163,7 @@ struct CudaOrder : ::testing::Test {
 		expect_same(spread[0], spread[1]);
 		for (int k = 0; k < iterations && !HasFatalFailure(); k++) {
 			for (int i = 0; i < 2; i++) {
-				const gnn_rank_ops *ops = r[i]->ops;
+				const gnn_place_ops *ops = r[i]->ops;
 
 				if (k == 0) {
 					ASSERT_EQ(ops->prepare(r[i]), GNN_OK);
@@ -181,8 +181,8 @@ struct CudaOrder : ::testing::Test {
 		}
 		if (reads != nullptr)
 			*reads = r[1]->reads;
-		for (gnn_ranks *ranks : r)
-			ranks->ops->destroy(ranks);
+		for (gnn_places *places : r)
+			places->ops->destroy(places);
 	}
 };
 
@@ -223,15 +223,15 @@ TEST_F(CudaOrder, ListsLargerThanTheDevice)
 /* What has no room is refused before any work, with what it takes. */
 TEST_F(CudaOrder, TooManyVertices)
 {
-	gnn_ranks_opts o{};
+	gnn_places_opts o{};
 
 	o.vertices = UINT64_C(1) << 22;
 	o.moves = true;
 	open(UINT64_C(64) << 20);
-	EXPECT_EQ(b[1]->ops->ranks->fits(b[1], &o), GNN_EOS);
+	EXPECT_EQ(b[1]->ops->places->fits(b[1], &o), GNN_EOS);
 	EXPECT_NE(std::strstr(gnn_err_text(), "4194304 vertices"), nullptr) << gnn_err_text();
 	o.vertices = UINT64_C(1) << 33;
-	EXPECT_EQ(b[1]->ops->ranks->fits(b[1], &o), GNN_EOS);
+	EXPECT_EQ(b[1]->ops->places->fits(b[1], &o), GNN_EOS);
 	EXPECT_NE(std::strstr(gnn_err_text(), "2^32"), nullptr) << gnn_err_text();
 }
 

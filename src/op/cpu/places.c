@@ -1,21 +1,21 @@
-/* op/cpu/ranks.c - orders of vertices measured and moved on the CPU; see op/ranks.h. */
-#include "op/ranks.h"
+/* op/cpu/places.c - orders of vertices measured and moved on the CPU; see op/places.h. */
+#include "op/places.h"
 
 #include "base/mem.h"
 #include "op/argsort.h"
 #include "op/cpu/cpu.h"
-#include "op/ranks_fold.h"
+#include "op/places_fold.h"
 
 #include <string.h>
 
-struct ranks {
-	struct gnn_ranks      base; /* first */
+struct places {
+	struct gnn_places      base; /* first */
 	uint32_t              threads;
-	uint64_t             *rank;   /* (V) the caller's */
+	uint64_t             *place;   /* (V) the caller's */
 	uint64_t             *best;   /* (V) */
-	int64_t              *change; /* (V + 1) of active vertices at each rank; or in spare */
+	int64_t              *change; /* (V + 1) of active vertices at each place; or in spare */
 	struct gnn_centre    *centre; /* (V) */
-	struct gnn_sort_pair *pair;   /* (V) in the order of the ranks */
+	struct gnn_sort_pair *pair;   /* (V) in the order of the places */
 	struct gnn_sort_pair *spare;  /* (V + 1) */
 	double               *block;  /* dispersion of each */
 	struct gnn_spread     spread;
@@ -27,33 +27,33 @@ enum {
 		2 * sizeof(struct gnn_sort_pair),
 };
 
-static struct ranks *ranks_of(struct gnn_ranks *r)
+static struct places *places_of(struct gnn_places *r)
 {
-	return (struct ranks *)r;
+	return (struct places *)r;
 }
 
-static uint64_t blocks_of(const struct ranks *r)
+static uint64_t blocks_of(const struct places *r)
 {
-	return gnn_ceil_div(r->base.o.vertices, GNN_RANK_BLOCK);
+	return gnn_ceil_div(r->base.o.vertices, GNN_PLACE_BLOCK);
 }
 
-static uint64_t neighbor_at(const struct gnn_rank_lists *l, uint64_t i)
+static uint64_t neighbor_at(const struct gnn_place_lists *l, uint64_t i)
 {
 	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
 }
 
 /* --- its life --- */
 
-static int fits(struct gnn_backend *b, const struct gnn_ranks_opts *o)
+static int fits(struct gnn_backend *b, const struct gnn_places_opts *o)
 {
 	(void)b;
 	(void)o;
 	return GNN_OK;
 }
 
-static void destroy(struct gnn_ranks *base)
+static void destroy(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 
 	if (r == NULL)
 		return;
@@ -77,27 +77,27 @@ static int take(void *to, uint64_t count, uint64_t item_bytes)
 	return rc;
 }
 
-static int create(struct gnn_ranks **out, struct gnn_backend *b, const struct gnn_ranks_opts *o)
+static int create(struct gnn_places **out, struct gnn_backend *b, const struct gnn_places_opts *o)
 {
-	struct ranks *r = NULL;
+	struct places *r = NULL;
 	int rc;
 
 	*out = NULL;
 	GNN_NEW(r, GNN_MEM_MISC);
-	r->base = (struct gnn_ranks){.ops = &gnn_ranks_cpu, .o = *o};
+	r->base = (struct gnn_places){.ops = &gnn_places_cpu, .o = *o};
 	r->threads = ((const struct gnn_cpu *)b)->threads;
 	GNN_TRY(take(&r->change, o->vertices + 1, sizeof(*r->change)));
 	GNN_NEW_ARRAY(r->block, blocks_of(r), GNN_MEM_TOPOLOGY);
 	*out = &r->base;
 	r = NULL;
 out:
-	destroy((struct gnn_ranks *)r);
+	destroy((struct gnn_places *)r);
 	return rc;
 }
 
-static int prepare(struct gnn_ranks *base)
+static int prepare(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	uint64_t v = base->o.vertices;
 	int rc = GNN_OK;
 
@@ -112,23 +112,23 @@ out:
 	return rc;
 }
 
-static int put(struct gnn_ranks *base, uint64_t *rank)
+static int put(struct gnn_places *base, uint64_t *place)
 {
-	ranks_of(base)->rank = rank;
+	places_of(base)->place = place;
 	return GNN_OK;
 }
 
-static int keep(struct gnn_ranks *base)
+static int keep(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 
-	memcpy(r->best, r->rank, base->o.vertices * sizeof(*r->best));
+	memcpy(r->best, r->place, base->o.vertices * sizeof(*r->best));
 	return GNN_OK;
 }
 
-static int get(struct gnn_ranks *base, uint64_t *rank)
+static int get(struct gnn_places *base, uint64_t *place)
 {
-	memcpy(rank, ranks_of(base)->best, base->o.vertices * sizeof(*rank));
+	memcpy(place, places_of(base)->best, base->o.vertices * sizeof(*place));
 	return GNN_OK;
 }
 
@@ -140,14 +140,14 @@ enum { AHEAD = 48, WAITING = 32 };
 
 /* --- measuring --- */
 
-static int64_t *changes(struct ranks *r)
+static int64_t *changes(struct places *r)
 {
 	return r->change != NULL ? r->change : (int64_t *)r->spare;
 }
 
-static int begin(struct gnn_ranks *base)
+static int begin(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 
 	r->spread = (struct gnn_spread){0};
 	memset(changes(r), 0, (base->o.vertices + 1) * sizeof(int64_t));
@@ -155,16 +155,16 @@ static int begin(struct gnn_ranks *base)
 	return GNN_OK;
 }
 
-static struct gnn_rank_fold fold_list(const struct gnn_rank_lists *l, uint64_t first, uint64_t end,
-	const uint64_t *rank, uint64_t own)
+static struct gnn_place_fold fold_list(const struct gnn_place_lists *l, uint64_t first,
+	uint64_t end, const uint64_t *place, uint64_t own)
 {
 	const uint64_t last = l->offsets[l->end] - l->offsets[l->first];
-	struct gnn_rank_fold f = {0};
+	struct gnn_place_fold f = {0};
 
 	for (uint64_t i = first; i < end; i++) {
 		if (i + AHEAD < last)
-			__builtin_prefetch(&rank[neighbor_at(l, i + AHEAD)]);
-		gnn_rank_take(&f, (int64_t)(rank[neighbor_at(l, i)] - own));
+			__builtin_prefetch(&place[neighbor_at(l, i + AHEAD)]);
+		gnn_place_take(&f, (int64_t)(place[neighbor_at(l, i)] - own));
 	}
 	return f;
 }
@@ -198,34 +198,34 @@ static void change_at(struct changes *c, uint64_t begin, uint64_t end)
 }
 
 /* Vertices [first, end), all of one block. */
-static void measure_block(struct ranks *r, const struct gnn_rank_lists *l, gnn_vid first,
+static void measure_block(struct places *r, const struct gnn_place_lists *l, gnn_vid first,
 	gnn_vid end, struct gnn_spread *out)
 {
 	const uint64_t *offsets = l->offsets, before = offsets[l->first];
-	double *dispersion = &r->block[first / GNN_RANK_BLOCK];
+	double *dispersion = &r->block[first / GNN_PLACE_BLOCK];
 	struct changes waiting = {.change = changes(r)};
 
 	for (gnn_vid v = first; v < end; v++) {
-		const uint64_t own = r->rank[v], entries = offsets[v + 1] - offsets[v];
-		const struct gnn_rank_fold f = fold_list(l, offsets[v] - before,
-			offsets[v + 1] - before, r->rank, own);
+		const uint64_t own = r->place[v], entries = offsets[v + 1] - offsets[v];
+		const struct gnn_place_fold f = fold_list(l, offsets[v] - before,
+			offsets[v + 1] - before, r->place, own);
 
 		out->span += (uint64_t)(f.high - f.low);
 		out->bandwidth = gnn_max_u64(out->bandwidth,
 			gnn_max_u64((uint64_t)f.high, (uint64_t)-f.low));
-		*dispersion += gnn_rank_dispersion(&f, entries);
+		*dispersion += gnn_place_dispersion(&f, entries);
 		if (r->centre != NULL)
-			r->centre[v] = gnn_rank_centre(&f, entries, own);
+			r->centre[v] = gnn_place_centre(&f, entries, own);
 		if (f.low != f.high)
 			change_at(&waiting, own + (uint64_t)f.low, own + (uint64_t)f.high);
 	}
 	make_changes(&waiting);
 }
 
-static int spread(struct gnn_ranks *base, const struct gnn_rank_lists *in)
+static int spread(struct gnn_places *base, const struct gnn_place_lists *in)
 {
-	struct ranks *r = ranks_of(base);
-	uint64_t first = in->first / GNN_RANK_BLOCK, end = gnn_ceil_div(in->end, GNN_RANK_BLOCK);
+	struct places *r = places_of(base);
+	uint64_t first = in->first / GNN_PLACE_BLOCK, end = gnn_ceil_div(in->end, GNN_PLACE_BLOCK);
 	uint64_t span = 0, bandwidth = 0;
 
 #pragma omp parallel for schedule(dynamic) num_threads((int)r->threads) \
@@ -233,8 +233,8 @@ static int spread(struct gnn_ranks *base, const struct gnn_rank_lists *in)
 	for (uint64_t b = first; b < end; b++) {
 		struct gnn_spread one = {0};
 
-		measure_block(r, in, gnn_max_u64(b * GNN_RANK_BLOCK, in->first),
-			gnn_min_u64((b + 1) * GNN_RANK_BLOCK, in->end), &one);
+		measure_block(r, in, gnn_max_u64(b * GNN_PLACE_BLOCK, in->first),
+			gnn_min_u64((b + 1) * GNN_PLACE_BLOCK, in->end), &one);
 		span += one.span;
 		bandwidth = gnn_max_u64(bandwidth, one.bandwidth);
 	}
@@ -243,9 +243,9 @@ static int spread(struct gnn_ranks *base, const struct gnn_rank_lists *in)
 	return GNN_OK;
 }
 
-static int end(struct gnn_ranks *base, struct gnn_spread *out)
+static int end(struct gnn_places *base, struct gnn_spread *out)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	const int64_t *change = changes(r);
 	const uint64_t vertices = base->o.vertices;
 	uint64_t sum = 0;
@@ -267,21 +267,21 @@ static int end(struct gnn_ranks *base, struct gnn_spread *out)
 
 /* --- moving --- */
 
-static struct gnn_centre sum_centres(const struct gnn_rank_lists *l, uint64_t first, uint64_t end,
+static struct gnn_centre sum_centres(const struct gnn_place_lists *l, uint64_t first, uint64_t end,
 	const struct gnn_centre *centre)
 {
 	const uint64_t last = l->offsets[l->end] - l->offsets[l->first];
-	struct gnn_centre lane[GNN_RANK_LANES] = {{0.0, 0.0}};
+	struct gnn_centre lane[GNN_PLACE_LANES] = {{0.0, 0.0}};
 
 	for (uint64_t i = first; i < end; i++) {
 		const struct gnn_centre *c = &centre[neighbor_at(l, i)];
 
 		if (i + AHEAD < last)
 			__builtin_prefetch(&centre[neighbor_at(l, i + AHEAD)]);
-		lane[(i - first) % GNN_RANK_LANES].pull += c->pull;
-		lane[(i - first) % GNN_RANK_LANES].weight += c->weight;
+		lane[(i - first) % GNN_PLACE_LANES].pull += c->pull;
+		lane[(i - first) % GNN_PLACE_LANES].weight += c->weight;
 	}
-	for (uint32_t half = GNN_RANK_LANES / 2; half > 0; half /= 2)
+	for (uint32_t half = GNN_PLACE_LANES / 2; half > 0; half /= 2)
 		for (uint32_t k = 0; k < half; k++) {
 			lane[k].pull += lane[k + half].pull;
 			lane[k].weight += lane[k + half].weight;
@@ -289,7 +289,8 @@ static struct gnn_centre sum_centres(const struct gnn_rank_lists *l, uint64_t fi
 	return lane[0];
 }
 
-static void pull_block(struct ranks *r, const struct gnn_rank_lists *l, gnn_vid first, gnn_vid end)
+static void pull_block(struct places *r, const struct gnn_place_lists *l, gnn_vid first,
+	gnn_vid end)
 {
 	const uint64_t *offsets = l->offsets, before = offsets[l->first];
 
@@ -298,39 +299,39 @@ static void pull_block(struct ranks *r, const struct gnn_rank_lists *l, gnn_vid 
 		const struct gnn_centre sum = sum_centres(l, offsets[w] - before,
 			offsets[w + 1] - before, r->centre);
 
-		r->pair[r->rank[w]] = (struct gnn_sort_pair){gnn_sort_key(
+		r->pair[r->place[w]] = (struct gnn_sort_pair){gnn_sort_key(
 			(own.pull + sum.pull) / (own.weight + sum.weight)), w};
 	}
 }
 
-static int pull(struct gnn_ranks *base, const struct gnn_rank_lists *out)
+static int pull(struct gnn_places *base, const struct gnn_place_lists *out)
 {
-	struct ranks *r = ranks_of(base);
-	uint64_t tasks = gnn_ceil_div(out->end - out->first, GNN_RANK_BLOCK);
+	struct places *r = places_of(base);
+	uint64_t tasks = gnn_ceil_div(out->end - out->first, GNN_PLACE_BLOCK);
 
 #pragma omp parallel for schedule(dynamic) num_threads((int)r->threads)
 	for (uint64_t b = 0; b < tasks; b++)
-		pull_block(r, out, out->first + b * GNN_RANK_BLOCK,
-			gnn_min_u64(out->first + (b + 1) * GNN_RANK_BLOCK, out->end));
+		pull_block(r, out, out->first + b * GNN_PLACE_BLOCK,
+			gnn_min_u64(out->first + (b + 1) * GNN_PLACE_BLOCK, out->end));
 	return GNN_OK;
 }
 
-static int sort(struct gnn_ranks *base, bool *changed)
+static int sort(struct gnn_places *base, bool *changed)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	uint64_t count = 0;
 
 	gnn_argsort(r->pair, r->spare, base->o.vertices, r->threads);
 #pragma omp parallel for schedule(static) num_threads((int)r->threads) reduction(+ : count)
 	for (uint64_t i = 0; i < base->o.vertices; i++) {
-		count += r->rank[r->pair[i].id] != i;
-		r->rank[r->pair[i].id] = i;
+		count += r->place[r->pair[i].id] != i;
+		r->place[r->pair[i].id] = i;
 	}
 	*changed = count != 0;
 	return GNN_OK;
 }
 
-const struct gnn_rank_ops gnn_ranks_cpu = {
+const struct gnn_place_ops gnn_places_cpu = {
 	.measure_bytes = MEASURE_BYTES,
 	.move_bytes = MOVE_BYTES,
 	.fits = fits,

@@ -1,7 +1,7 @@
-/* cuda/ranks_cuda.c - orders of vertices on the device: fills op/ranks.h's vtable. */
+/* cuda/places_cuda.c - orders of vertices on the device: fills op/places.h's vtable. */
 #include "base/mem.h"
 #include "cuda/backend.h"
-#include "cuda/gnn_cuda_ranks.h"
+#include "cuda/gnn_cuda_places.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,10 +19,10 @@ enum {
 	MOVE_BYTES = 4 + 16 + 2 * 4, /* a vertex, on the device */
 };
 
-struct ranks {
-	struct gnn_ranks          base; /* first */
+struct places {
+	struct gnn_places          base; /* first */
 	struct gnn_cuda_device   *device;
-	struct gnn_cuda_rank_work work;
+	struct gnn_cuda_place_work work;
 	struct gnn_centre        *centre; /* (V) what prepare gives to work */
 	uint32_t                 *best;   /* (V) */
 	uint64_t                 *offsets[GNN_DIRECTIONS];   /* (V + 1) held, or NULL */
@@ -31,22 +31,22 @@ struct ranks {
 	double                   *block;  /* host */
 };
 
-typedef int (*launch_fn)(const struct gnn_cuda_rank_work *w, const struct gnn_cuda_rank_lists *l,
+typedef int (*launch_fn)(const struct gnn_cuda_place_work *w, const struct gnn_cuda_place_lists *l,
 	void *stream);
 
-static struct ranks *ranks_of(struct gnn_ranks *r)
+static struct places *places_of(struct gnn_places *r)
 {
-	return (struct ranks *)r;
+	return (struct places *)r;
 }
 
-static uint64_t blocks_of(const struct gnn_ranks_opts *o)
+static uint64_t blocks_of(const struct gnn_places_opts *o)
 {
-	return gnn_ceil_div(o->vertices, GNN_RANK_BLOCK);
+	return gnn_ceil_div(o->vertices, GNN_PLACE_BLOCK);
 }
 
 /* --- its life --- */
 
-static int fits(struct gnn_backend *b, const struct gnn_ranks_opts *o)
+static int fits(struct gnn_backend *b, const struct gnn_places_opts *o)
 {
 	const uint64_t room = gnn_cuda_room(&((struct gnn_cuda *)b)->device);
 	uint64_t bytes = 0, scratch = 0;
@@ -55,7 +55,7 @@ static int fits(struct gnn_backend *b, const struct gnn_ranks_opts *o)
 	if (o->wide || o->vertices > UINT32_MAX)
 		return gnn_err(GNN_EOS, "backend cuda orders fewer than 2^32 vertices, not %"
 			PRIu64, o->vertices);
-	GNN_TRY(gnn_cuda_ranks_scratch(o->vertices, o->moves, &scratch));
+	GNN_TRY(gnn_cuda_places_scratch(o->vertices, o->moves, &scratch));
 	bytes = o->vertices * MEASURE_BYTES + scratch + SLACK_BYTES;
 	if (o->moves)
 		bytes += o->vertices * MOVE_BYTES;
@@ -67,10 +67,10 @@ out:
 	return rc;
 }
 
-static void free_blocks(struct ranks *r)
+static void free_blocks(struct places *r)
 {
-	struct gnn_cuda_rank_work *w = &r->work;
-	void *const block[] = {w->rank, w->key[0], w->key[1], w->id[0], w->id[1], w->block,
+	struct gnn_cuda_place_work *w = &r->work;
+	void *const block[] = {w->place, w->key[0], w->key[1], w->id[0], w->id[1], w->block,
 		w->totals, w->scratch, r->centre, r->best, r->offsets[GNN_OUT], r->offsets[GNN_IN],
 		r->neighbors[GNN_OUT], r->neighbors[GNN_IN]};
 
@@ -80,9 +80,9 @@ static void free_blocks(struct ranks *r)
 		gnn_cuda_free(r->device, block[i]);
 }
 
-static void destroy(struct gnn_ranks *base)
+static void destroy(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 
 	if (r == NULL)
 		return;
@@ -91,7 +91,7 @@ static void destroy(struct gnn_ranks *base)
 	gnn_mem_free(r);
 }
 
-static int take(struct ranks *r, void *to, uint64_t bytes)
+static int take(struct places *r, void *to, uint64_t bytes)
 {
 	void *block;
 	int rc = gnn_cuda_alloc(r->device, &block, bytes);
@@ -101,19 +101,19 @@ static int take(struct ranks *r, void *to, uint64_t bytes)
 	return rc;
 }
 
-static int take_vertices(struct ranks *r)
+static int take_vertices(struct places *r)
 {
-	const struct gnn_ranks_opts *o = &r->base.o;
+	const struct gnn_places_opts *o = &r->base.o;
 	const uint64_t v = o->vertices;
-	struct gnn_cuda_rank_work *w = &r->work;
+	struct gnn_cuda_place_work *w = &r->work;
 	int rc;
 
 	w->vertices = v;
-	GNN_TRY(gnn_cuda_ranks_scratch(v, o->moves, &w->scratch_bytes));
+	GNN_TRY(gnn_cuda_places_scratch(v, o->moves, &w->scratch_bytes));
 	GNN_TRY(take(r, &w->scratch, w->scratch_bytes));
 	GNN_TRY(take(r, &w->totals, sizeof(*w->totals)));
 	GNN_TRY(take(r, &w->block, blocks_of(o) * sizeof(*w->block)));
-	GNN_TRY(take(r, &w->rank, v * sizeof(*w->rank)));
+	GNN_TRY(take(r, &w->place, v * sizeof(*w->place)));
 	for (int i = 0; i < 2; i++)
 		GNN_TRY(take(r, &w->key[i], v * sizeof(*w->key[i])));
 	if (!o->moves)
@@ -127,9 +127,9 @@ out:
 }
 
 /* Room for the lists of a direction, or none: a device that refuses has not the memory. */
-static int take_lists(struct ranks *r)
+static int take_lists(struct places *r)
 {
-	const struct gnn_ranks_opts *o = &r->base.o;
+	const struct gnn_places_opts *o = &r->base.o;
 	const uint64_t offsets = (o->vertices + 1) * sizeof(uint64_t);
 	const uint64_t neighbors = o->edges * sizeof(uint32_t), left = gnn_cuda_room(r->device);
 	uint64_t slot;
@@ -151,15 +151,15 @@ out:
 	return rc;
 }
 
-static int create(struct gnn_ranks **out, struct gnn_backend *b, const struct gnn_ranks_opts *o)
+static int create(struct gnn_places **out, struct gnn_backend *b, const struct gnn_places_opts *o)
 {
-	struct ranks *r = NULL;
+	struct places *r = NULL;
 	int rc;
 
 	*out = NULL;
 	GNN_TRY(fits(b, o));
 	GNN_NEW(r, GNN_MEM_MISC);
-	r->base = (struct gnn_ranks){.ops = &gnn_ranks_cuda, .o = *o};
+	r->base = (struct gnn_places){.ops = &gnn_places_cuda, .o = *o};
 	r->device = &((struct gnn_cuda *)b)->device;
 	GNN_NEW_ARRAY(r->block, blocks_of(o), GNN_MEM_TOPOLOGY);
 	GNN_TRY(take_vertices(r));
@@ -167,54 +167,54 @@ static int create(struct gnn_ranks **out, struct gnn_backend *b, const struct gn
 	*out = &r->base;
 	r = NULL;
 out:
-	destroy((struct gnn_ranks *)r);
+	destroy((struct gnn_places *)r);
 	return rc;
 }
 
-static int prepare(struct gnn_ranks *base)
+static int prepare(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 
 	GNN_ASSERT(base->o.moves);
 	r->work.centre = r->centre;
 	return GNN_OK;
 }
 
-/* --- ranks --- */
+/* --- places --- */
 
-static int put(struct gnn_ranks *base, uint64_t *rank)
+static int put(struct gnn_places *base, uint64_t *place)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	cudaStream_t s = r->device->compute;
 	int rc = GNN_OK;
 
-	GNN_TRY_CUDA(cudaMemcpyAsync(r->work.key[0], rank, base->o.vertices * sizeof(*rank),
+	GNN_TRY_CUDA(cudaMemcpyAsync(r->work.key[0], place, base->o.vertices * sizeof(*place),
 		cudaMemcpyHostToDevice, s));
-	GNN_TRY(gnn_cuda_run_rank_narrow(&r->work, s));
+	GNN_TRY(gnn_cuda_run_place_narrow(&r->work, s));
 	GNN_TRY_CUDA(cudaStreamSynchronize(s));
 out:
 	return rc;
 }
 
-static int keep(struct gnn_ranks *base)
+static int keep(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	int rc = GNN_OK;
 
-	GNN_TRY_CUDA(cudaMemcpyAsync(r->best, r->work.rank, base->o.vertices * sizeof(*r->best),
+	GNN_TRY_CUDA(cudaMemcpyAsync(r->best, r->work.place, base->o.vertices * sizeof(*r->best),
 		cudaMemcpyDeviceToDevice, r->device->compute));
 out:
 	return rc;
 }
 
-static int get(struct gnn_ranks *base, uint64_t *rank)
+static int get(struct gnn_places *base, uint64_t *place)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	cudaStream_t s = r->device->compute;
 	int rc;
 
-	GNN_TRY(gnn_cuda_run_rank_widen(&r->work, r->best, s));
-	GNN_TRY_CUDA(cudaMemcpyAsync(rank, r->work.key[0], base->o.vertices * sizeof(*rank),
+	GNN_TRY(gnn_cuda_run_place_widen(&r->work, r->best, s));
+	GNN_TRY_CUDA(cudaMemcpyAsync(place, r->work.key[0], base->o.vertices * sizeof(*place),
 		cudaMemcpyDeviceToHost, s));
 	GNN_TRY_CUDA(cudaStreamSynchronize(s));
 out:
@@ -223,19 +223,19 @@ out:
 
 /* --- lists --- */
 
-static int run_held(struct ranks *r, enum gnn_direction d, launch_fn launch)
+static int run_held(struct places *r, enum gnn_direction d, launch_fn launch)
 {
-	return launch(&r->work, &(struct gnn_cuda_rank_lists){.end = r->base.o.vertices,
+	return launch(&r->work, &(struct gnn_cuda_place_lists){.end = r->base.o.vertices,
 		.offsets = r->offsets[d], .neighbors = r->neighbors[d]}, r->device->compute);
 }
 
 /* Lists that will stay. */
-static int run_kept(struct ranks *r, enum gnn_direction d, const struct gnn_rank_lists *l,
+static int run_kept(struct places *r, enum gnn_direction d, const struct gnn_place_lists *l,
 	launch_fn launch)
 {
 	const uint64_t rows = l->end - l->first, begin = l->offsets[l->first];
 	const uint64_t bytes = (l->offsets[l->end] - begin) * sizeof(uint32_t);
-	const struct gnn_cuda_rank_lists there = {.first = l->first, .end = l->end,
+	const struct gnn_cuda_place_lists there = {.first = l->first, .end = l->end,
 		.offsets = r->offsets[d] + l->first, .neighbors = r->neighbors[d] + begin};
 	cudaStream_t s = r->device->compute;
 	int rc = GNN_OK;
@@ -253,7 +253,7 @@ out:
 }
 
 /* The last vertex up to which lists from `first` on fit a slice: one list always does. */
-static gnn_vid slice_end(const struct ranks *r, const struct gnn_rank_lists *l, gnn_vid first)
+static gnn_vid slice_end(const struct places *r, const struct gnn_place_lists *l, gnn_vid first)
 {
 	const uint64_t fits_to = l->offsets[first] + r->slice_edges;
 	uint64_t low = first + 1, high = gnn_min_u64(l->end, first + r->slice_rows);
@@ -269,7 +269,7 @@ static gnn_vid slice_end(const struct ranks *r, const struct gnn_rank_lists *l, 
 	return low;
 }
 
-static int run_slices(struct ranks *r, const struct gnn_rank_lists *l, launch_fn launch)
+static int run_slices(struct places *r, const struct gnn_place_lists *l, launch_fn launch)
 {
 	struct gnn_cuda_device *d = r->device;
 	int rc = GNN_OK;
@@ -284,7 +284,7 @@ static int run_slices(struct ranks *r, const struct gnn_rank_lists *l, launch_fn
 		GNN_TRY(gnn_cuda_stage(d, GNN_STAGE_EDGES,
 			l->narrow + (begin - l->offsets[l->first]),
 			(l->offsets[end] - begin) * sizeof(uint32_t), &neighbors));
-		GNN_TRY(launch(&r->work, &(struct gnn_cuda_rank_lists){.first = first, .end = end,
+		GNN_TRY(launch(&r->work, &(struct gnn_cuda_place_lists){.first = first, .end = end,
 			.offsets = offsets, .neighbors = neighbors}, d->compute));
 	}
 	GNN_TRY_CUDA(cudaStreamSynchronize(d->copy)); /* the part is the caller's again */
@@ -292,7 +292,7 @@ out:
 	return rc;
 }
 
-static int run(struct ranks *r, enum gnn_direction d, const struct gnn_rank_lists *l,
+static int run(struct places *r, enum gnn_direction d, const struct gnn_place_lists *l,
 	launch_fn launch)
 {
 	if (r->base.holds[d])
@@ -303,9 +303,9 @@ static int run(struct ranks *r, enum gnn_direction d, const struct gnn_rank_list
 
 /* --- measuring and moving --- */
 
-static int begin(struct gnn_ranks *base)
+static int begin(struct gnn_places *base)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	cudaStream_t s = r->device->compute;
 	int rc = GNN_OK;
 
@@ -316,12 +316,12 @@ out:
 	return rc;
 }
 
-static int spread(struct gnn_ranks *base, const struct gnn_rank_lists *in)
+static int spread(struct gnn_places *base, const struct gnn_place_lists *in)
 {
-	return run(ranks_of(base), GNN_IN, in, gnn_cuda_run_spread);
+	return run(places_of(base), GNN_IN, in, gnn_cuda_run_spread);
 }
 
-static int read_totals(struct ranks *r, struct gnn_cuda_rank_totals *to)
+static int read_totals(struct places *r, struct gnn_cuda_place_totals *to)
 {
 	int rc = GNN_OK;
 
@@ -332,11 +332,11 @@ out:
 	return rc;
 }
 
-static int end(struct gnn_ranks *base, struct gnn_spread *out)
+static int end(struct gnn_places *base, struct gnn_spread *out)
 {
-	struct ranks *r = ranks_of(base);
+	struct places *r = places_of(base);
 	const uint64_t vertices = base->o.vertices, blocks = blocks_of(&base->o);
-	struct gnn_cuda_rank_totals t;
+	struct gnn_cuda_place_totals t;
 	int rc;
 
 	GNN_TRY(gnn_cuda_run_spread_end(&r->work, r->device->compute));
@@ -353,27 +353,27 @@ out:
 	return rc;
 }
 
-static int pull(struct gnn_ranks *base, const struct gnn_rank_lists *out)
+static int pull(struct gnn_places *base, const struct gnn_place_lists *out)
 {
-	return run(ranks_of(base), GNN_OUT, out, gnn_cuda_run_pull);
+	return run(places_of(base), GNN_OUT, out, gnn_cuda_run_pull);
 }
 
-static int sort(struct gnn_ranks *base, bool *changed)
+static int sort(struct gnn_places *base, bool *changed)
 {
-	struct ranks *r = ranks_of(base);
-	struct gnn_cuda_rank_totals t;
+	struct places *r = places_of(base);
+	struct gnn_cuda_place_totals t;
 	int rc = GNN_OK;
 
 	GNN_TRY_CUDA(cudaMemsetAsync(r->work.totals, 0, sizeof(*r->work.totals),
 		r->device->compute));
-	GNN_TRY(gnn_cuda_run_rank_sort(&r->work, r->device->compute));
+	GNN_TRY(gnn_cuda_run_place_sort(&r->work, r->device->compute));
 	GNN_TRY(read_totals(r, &t));
 	*changed = t.changed != 0;
 out:
 	return rc;
 }
 
-const struct gnn_rank_ops gnn_ranks_cuda = {
+const struct gnn_place_ops gnn_places_cuda = {
 	.fits = fits,
 	.create = create,
 	.destroy = destroy,

@@ -1,14 +1,14 @@
 /*
- * cuda/ranks.cu - orders of vertices measured and moved; see op/ranks.h.
+ * cuda/places.cu - orders of vertices measured and moved; see op/places.h.
  *
- * GNN_RANK_LANES threads take one list, so that its neighbours are read together; ranks and centres
- * are gathered, one sector each, which is what bounds both passes. What is summed over a list is
- * integer, or goes by lanes as op/ranks_fold.h says; dispersions are stored and summed by one
- * thread a block of vertices. Atomics are of integers only: deterministic, the CPU's bits. The
- * sort is CUB's stable radix sort of (position, id) laid out in the order of the ranks.
+ * GNN_PLACE_LANES threads take one list, so that its neighbours are read together; places and
+ * centres are gathered, one sector each, which is what bounds both passes. What is summed over a
+ * list is integer, or goes by lanes as op/places_fold.h says; dispersions are stored and summed by
+ * one thread a block of vertices. Atomics are of integers only: deterministic, the CPU's bits. The
+ * sort is CUB's stable radix sort of (position, id) laid out in the order of the places.
  */
 #include "cuda/common.cuh"
-#include "cuda/gnn_cuda_ranks.h"
+#include "cuda/gnn_cuda_places.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
@@ -22,7 +22,7 @@ static int cub_failed(cudaError_t error)
 	return gnn_err(GNN_EOS, "CUDA refuses to order vertices: %s", cudaGetErrorString(error));
 }
 
-/* --- ranks --- */
+/* --- places --- */
 
 static __global__ void narrow_kernel(uint32_t *to, const uint64_t *from, uint64_t count)
 {
@@ -36,20 +36,20 @@ static __global__ void widen_kernel(uint64_t *to, const uint32_t *from, uint64_t
 		to[i] = from[i];
 }
 
-extern "C" int gnn_cuda_run_rank_narrow(const struct gnn_cuda_rank_work *w, void *stream)
+extern "C" int gnn_cuda_run_place_narrow(const struct gnn_cuda_place_work *w, void *stream)
 {
 	narrow_kernel<<<gnn_grid(w->vertices, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
-		(cudaStream_t)stream>>>(w->rank, w->key[0], w->vertices);
-	GNN_RET_LAUNCH("ranks");
+		(cudaStream_t)stream>>>(w->place, w->key[0], w->vertices);
+	GNN_RET_LAUNCH("places");
 	return GNN_OK;
 }
 
-extern "C" int gnn_cuda_run_rank_widen(const struct gnn_cuda_rank_work *w, const uint32_t *rank,
+extern "C" int gnn_cuda_run_place_widen(const struct gnn_cuda_place_work *w, const uint32_t *place,
 	void *stream)
 {
 	widen_kernel<<<gnn_grid(w->vertices, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0,
-		(cudaStream_t)stream>>>(w->key[0], rank, w->vertices);
-	GNN_RET_LAUNCH("ranks");
+		(cudaStream_t)stream>>>(w->key[0], place, w->vertices);
+	GNN_RET_LAUNCH("places");
 	return GNN_OK;
 }
 
@@ -58,18 +58,18 @@ extern "C" int gnn_cuda_run_rank_widen(const struct gnn_cuda_rank_work *w, const
 /* The lanes of the list that this thread is of. */
 static __device__ __forceinline__ unsigned lanes_mask()
 {
-	return 0xffffu << (threadIdx.x % 32 / GNN_RANK_LANES * GNN_RANK_LANES);
+	return 0xffffu << (threadIdx.x % 32 / GNN_PLACE_LANES * GNN_PLACE_LANES);
 }
 
-static __device__ gnn_rank_fold fold_list(const uint32_t *neighbor, uint64_t count,
-	const uint32_t *rank, uint32_t own, unsigned lane, unsigned mask)
+static __device__ gnn_place_fold fold_list(const uint32_t *neighbor, uint64_t count,
+	const uint32_t *place, uint32_t own, unsigned lane, unsigned mask)
 {
-	gnn_rank_fold f = {0, 0, 0, {0, 0}};
+	gnn_place_fold f = {0, 0, 0, {0, 0}};
 
 #pragma unroll 4
-	for (uint64_t i = lane; i < count; i += GNN_RANK_LANES)
-		gnn_rank_take(&f, (int64_t)rank[neighbor[i]] - (int64_t)own);
-	for (unsigned half = GNN_RANK_LANES / 2; half > 0; half /= 2) {
+	for (uint64_t i = lane; i < count; i += GNN_PLACE_LANES)
+		gnn_place_take(&f, (int64_t)place[neighbor[i]] - (int64_t)own);
+	for (unsigned half = GNN_PLACE_LANES / 2; half > 0; half /= 2) {
 		const int64_t low = __shfl_xor_sync(mask, (long long)f.low, half);
 		const int64_t high = __shfl_xor_sync(mask, (long long)f.high, half);
 		const uint64_t words[2] = {
@@ -79,7 +79,7 @@ static __device__ gnn_rank_fold fold_list(const uint32_t *neighbor, uint64_t cou
 		f.low = low < f.low ? low : f.low;
 		f.high = high > f.high ? high : f.high;
 		f.sum += __shfl_xor_sync(mask, (long long)f.sum, half);
-		gnn_rank_squares(&f, words[0], words[1]);
+		gnn_place_squares(&f, words[0], words[1]);
 	}
 	return f;
 }
@@ -90,13 +90,13 @@ static __device__ gnn_centre sum_centres(const uint32_t *neighbor, uint64_t coun
 	gnn_centre sum = {0.0, 0.0};
 
 #pragma unroll 4
-	for (uint64_t i = lane; i < count; i += GNN_RANK_LANES) {
+	for (uint64_t i = lane; i < count; i += GNN_PLACE_LANES) {
 		const double2 c = *reinterpret_cast<const double2 *>(&centre[neighbor[i]]);
 
 		sum.pull += c.x;
 		sum.weight += c.y;
 	}
-	for (unsigned half = GNN_RANK_LANES / 2; half > 0; half /= 2) {
+	for (unsigned half = GNN_PLACE_LANES / 2; half > 0; half /= 2) {
 		sum.pull += __shfl_xor_sync(mask, sum.pull, half);
 		sum.weight += __shfl_xor_sync(mask, sum.weight, half);
 	}
@@ -111,14 +111,14 @@ static __device__ void add_change(uint64_t *change, int64_t at, int64_t n)
 }
 
 /* What one list adds; by its first lane. */
-static __device__ void note_list(const gnn_cuda_rank_work &w, uint64_t v, uint64_t count,
-	const gnn_rank_fold &f)
+static __device__ void note_list(const gnn_cuda_place_work &w, uint64_t v, uint64_t count,
+	const gnn_place_fold &f)
 {
-	const int64_t own = w.rank[v];
+	const int64_t own = w.place[v];
 
-	((double *)w.key[1])[v] = gnn_rank_dispersion(&f, count);
+	((double *)w.key[1])[v] = gnn_place_dispersion(&f, count);
 	if (w.centre != nullptr) {
-		const gnn_centre c = gnn_rank_centre(&f, count, (uint64_t)own);
+		const gnn_centre c = gnn_place_centre(&f, count, (uint64_t)own);
 
 		*reinterpret_cast<double2 *>(&w.centre[v]) = make_double2(c.pull, c.weight);
 	}
@@ -128,16 +128,16 @@ static __device__ void note_list(const gnn_cuda_rank_work &w, uint64_t v, uint64
 	}
 }
 
-static __global__ void spread_kernel(gnn_cuda_rank_work w, gnn_cuda_rank_lists in)
+static __global__ void spread_kernel(gnn_cuda_place_work w, gnn_cuda_place_lists in)
 {
-	const unsigned lane = threadIdx.x % GNN_RANK_LANES, mask = lanes_mask();
+	const unsigned lane = threadIdx.x % GNN_PLACE_LANES, mask = lanes_mask();
 	unsigned long long span = 0, bandwidth = 0;
 
-	for (uint64_t i = gnn_grid_first() / GNN_RANK_LANES; i < in.end - in.first;
-		i += gnn_grid_stride() / GNN_RANK_LANES) {
+	for (uint64_t i = gnn_grid_first() / GNN_PLACE_LANES; i < in.end - in.first;
+		i += gnn_grid_stride() / GNN_PLACE_LANES) {
 		const uint64_t begin = in.offsets[i], count = in.offsets[i + 1] - begin;
-		const gnn_rank_fold f = fold_list(in.neighbors + (begin - in.offsets[0]), count,
-			w.rank, w.rank[in.first + i], lane, mask);
+		const gnn_place_fold f = fold_list(in.neighbors + (begin - in.offsets[0]), count,
+			w.place, w.place[in.first + i], lane, mask);
 
 		if (lane != 0)
 			continue;
@@ -158,8 +158,8 @@ static __global__ void blocks_kernel(const double *term, uint64_t vertices, doub
 	uint64_t blocks)
 {
 	for (uint64_t b = gnn_grid_first(); b < blocks; b += gnn_grid_stride()) {
-		const uint64_t first = b * GNN_RANK_BLOCK;
-		const uint64_t end = min(first + GNN_RANK_BLOCK, vertices);
+		const uint64_t first = b * GNN_PLACE_BLOCK;
+		const uint64_t end = min(first + GNN_PLACE_BLOCK, vertices);
 		double sum = 0.0;
 
 #pragma unroll 8
@@ -169,7 +169,7 @@ static __global__ void blocks_kernel(const double *term, uint64_t vertices, doub
 	}
 }
 
-static cudaError_t scan_changes(const struct gnn_cuda_rank_work *w, void *scratch, size_t *bytes,
+static cudaError_t scan_changes(const struct gnn_cuda_place_work *w, void *scratch, size_t *bytes,
 	cudaStream_t s)
 {
 	int64_t *change = (int64_t *)w->key[0];
@@ -178,30 +178,30 @@ static cudaError_t scan_changes(const struct gnn_cuda_rank_work *w, void *scratc
 		(int64_t)w->vertices, s);
 }
 
-static cudaError_t sum_active(const struct gnn_cuda_rank_work *w, void *scratch, size_t *bytes,
+static cudaError_t sum_active(const struct gnn_cuda_place_work *w, void *scratch, size_t *bytes,
 	cudaStream_t s)
 {
 	return cub::DeviceReduce::Sum(scratch, *bytes, (const int64_t *)w->key[0],
 		w->totals == nullptr ? nullptr : &w->totals->active_sum, (int64_t)w->vertices, s);
 }
 
-static cudaError_t peak_active(const struct gnn_cuda_rank_work *w, void *scratch, size_t *bytes,
+static cudaError_t peak_active(const struct gnn_cuda_place_work *w, void *scratch, size_t *bytes,
 	cudaStream_t s)
 {
 	return cub::DeviceReduce::Max(scratch, *bytes, (const int64_t *)w->key[0],
 		w->totals == nullptr ? nullptr : &w->totals->active_peak, (int64_t)w->vertices, s);
 }
 
-static cudaError_t sort_keys(const struct gnn_cuda_rank_work *w, void *scratch, size_t *bytes,
+static cudaError_t sort_keys(const struct gnn_cuda_place_work *w, void *scratch, size_t *bytes,
 	cub::DoubleBuffer<uint64_t> *key, cub::DoubleBuffer<uint32_t> *id, cudaStream_t s)
 {
 	return cub::DeviceRadixSort::SortPairs(scratch, *bytes, *key, *id, (int64_t)w->vertices, 0,
 		KEY_BITS, s);
 }
 
-extern "C" int gnn_cuda_ranks_scratch(uint64_t vertices, bool moves, uint64_t *bytes)
+extern "C" int gnn_cuda_places_scratch(uint64_t vertices, bool moves, uint64_t *bytes)
 {
-	const gnn_cuda_rank_work w = {vertices, nullptr, nullptr, {nullptr, nullptr},
+	const gnn_cuda_place_work w = {vertices, nullptr, nullptr, {nullptr, nullptr},
 		{nullptr, nullptr}, nullptr, nullptr, nullptr, 0};
 	cub::DoubleBuffer<uint64_t> key(nullptr, nullptr);
 	cub::DoubleBuffer<uint32_t> id(nullptr, nullptr);
@@ -222,13 +222,13 @@ extern "C" int gnn_cuda_ranks_scratch(uint64_t vertices, bool moves, uint64_t *b
 	return GNN_OK;
 }
 
-static unsigned lists_grid(const struct gnn_cuda_rank_lists *l)
+static unsigned lists_grid(const struct gnn_cuda_place_lists *l)
 {
-	return gnn_grid((l->end - l->first) * GNN_RANK_LANES, GNN_BLOCK_THREADS);
+	return gnn_grid((l->end - l->first) * GNN_PLACE_LANES, GNN_BLOCK_THREADS);
 }
 
-extern "C" int gnn_cuda_run_spread(const struct gnn_cuda_rank_work *w,
-	const struct gnn_cuda_rank_lists *in, void *stream)
+extern "C" int gnn_cuda_run_spread(const struct gnn_cuda_place_work *w,
+	const struct gnn_cuda_place_lists *in, void *stream)
 {
 	GNN_ASSERT(in->first <= in->end && in->end <= w->vertices);
 	spread_kernel<<<lists_grid(in), GNN_BLOCK_THREADS, 0, (cudaStream_t)stream>>>(*w, *in);
@@ -236,9 +236,9 @@ extern "C" int gnn_cuda_run_spread(const struct gnn_cuda_rank_work *w,
 	return GNN_OK;
 }
 
-extern "C" int gnn_cuda_run_spread_end(const struct gnn_cuda_rank_work *w, void *stream)
+extern "C" int gnn_cuda_run_spread_end(const struct gnn_cuda_place_work *w, void *stream)
 {
-	const uint64_t blocks = (w->vertices + GNN_RANK_BLOCK - 1) / GNN_RANK_BLOCK;
+	const uint64_t blocks = (w->vertices + GNN_PLACE_BLOCK - 1) / GNN_PLACE_BLOCK;
 	cudaStream_t s = (cudaStream_t)stream;
 	size_t bytes = w->scratch_bytes;
 	cudaError_t error = cudaSuccess;
@@ -260,12 +260,12 @@ extern "C" int gnn_cuda_run_spread_end(const struct gnn_cuda_rank_work *w, void 
 
 /* --- moving --- */
 
-static __global__ void pull_kernel(gnn_cuda_rank_work w, gnn_cuda_rank_lists out)
+static __global__ void pull_kernel(gnn_cuda_place_work w, gnn_cuda_place_lists out)
 {
-	const unsigned lane = threadIdx.x % GNN_RANK_LANES, mask = lanes_mask();
+	const unsigned lane = threadIdx.x % GNN_PLACE_LANES, mask = lanes_mask();
 
-	for (uint64_t i = gnn_grid_first() / GNN_RANK_LANES; i < out.end - out.first;
-		i += gnn_grid_stride() / GNN_RANK_LANES) {
+	for (uint64_t i = gnn_grid_first() / GNN_PLACE_LANES; i < out.end - out.first;
+		i += gnn_grid_stride() / GNN_PLACE_LANES) {
 		const uint64_t begin = out.offsets[i], v = out.first + i;
 		const gnn_centre sum = sum_centres(out.neighbors + (begin - out.offsets[0]),
 			out.offsets[i + 1] - begin, w.centre, lane, mask);
@@ -273,29 +273,29 @@ static __global__ void pull_kernel(gnn_cuda_rank_work w, gnn_cuda_rank_lists out
 
 		if (lane != 0)
 			continue;
-		w.key[0][w.rank[v]] = (uint64_t)__double_as_longlong((own.pull + sum.pull) /
+		w.key[0][w.place[v]] = (uint64_t)__double_as_longlong((own.pull + sum.pull) /
 			(own.weight + sum.weight));
-		w.id[0][w.rank[v]] = (uint32_t)v;
+		w.id[0][w.place[v]] = (uint32_t)v;
 	}
 }
 
-static __global__ void rank_kernel(uint32_t *rank, const uint32_t *id, uint64_t vertices,
-	gnn_cuda_rank_totals *totals)
+static __global__ void place_kernel(uint32_t *place, const uint32_t *id, uint64_t vertices,
+	gnn_cuda_place_totals *totals)
 {
 	unsigned long long changed = 0;
 
 	for (uint64_t i = gnn_grid_first(); i < vertices; i += gnn_grid_stride()) {
 		const uint32_t v = id[i];
 
-		changed += rank[v] != (uint32_t)i;
-		rank[v] = (uint32_t)i;
+		changed += place[v] != (uint32_t)i;
+		place[v] = (uint32_t)i;
 	}
 	if (changed != 0)
 		atomicAdd((unsigned long long *)&totals->changed, changed);
 }
 
-extern "C" int gnn_cuda_run_pull(const struct gnn_cuda_rank_work *w,
-	const struct gnn_cuda_rank_lists *out, void *stream)
+extern "C" int gnn_cuda_run_pull(const struct gnn_cuda_place_work *w,
+	const struct gnn_cuda_place_lists *out, void *stream)
 {
 	GNN_ASSERT(out->first <= out->end && out->end <= w->vertices && w->centre != NULL);
 	pull_kernel<<<lists_grid(out), GNN_BLOCK_THREADS, 0, (cudaStream_t)stream>>>(*w, *out);
@@ -303,7 +303,7 @@ extern "C" int gnn_cuda_run_pull(const struct gnn_cuda_rank_work *w,
 	return GNN_OK;
 }
 
-extern "C" int gnn_cuda_run_rank_sort(const struct gnn_cuda_rank_work *w, void *stream)
+extern "C" int gnn_cuda_run_place_sort(const struct gnn_cuda_place_work *w, void *stream)
 {
 	cub::DoubleBuffer<uint64_t> key(w->key[0], w->key[1]);
 	cub::DoubleBuffer<uint32_t> id(w->id[0], w->id[1]);
@@ -316,8 +316,8 @@ extern "C" int gnn_cuda_run_rank_sort(const struct gnn_cuda_rank_work *w, void *
 	error = sort_keys(w, w->scratch, &bytes, &key, &id, s);
 	if (error != cudaSuccess)
 		return cub_failed(error);
-	rank_kernel<<<gnn_grid(w->vertices, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0, s>>>(w->rank,
-		id.Current(), w->vertices, w->totals);
-	GNN_RET_LAUNCH("ranks");
+	place_kernel<<<gnn_grid(w->vertices, GNN_BLOCK_THREADS), GNN_BLOCK_THREADS, 0, s>>>(
+		w->place, id.Current(), w->vertices, w->totals);
+	GNN_RET_LAUNCH("places");
 	return GNN_OK;
 }
