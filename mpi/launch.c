@@ -14,7 +14,9 @@ static const struct {
 
 void gnn_launch_read(struct gnn_launch *l)
 {
-	*l = (struct gnn_launch){.tasks = 1};
+	bool bound = getenv("OMPI_MCA_orte_bound_at_launch") != NULL;
+
+	*l = (struct gnn_launch){.tasks = 1, .bound = bound};
 	for (size_t i = 0; i < GNN_COUNT_OF(launchers); i++) {
 		const char *tasks = getenv(launchers[i].tasks);
 		long count = tasks != NULL ? strtol(tasks, NULL, 10) : 1;
@@ -22,7 +24,7 @@ void gnn_launch_read(struct gnn_launch *l)
 		if (count <= 1 || count > UINT32_MAX)
 			continue;
 		*l = (struct gnn_launch){.name = launchers[i].tasks, .tasks = (uint32_t)count,
-			.speaks_mpi = getenv(launchers[i].speaks) != NULL};
+			.speaks_mpi = getenv(launchers[i].speaks) != NULL, .bound = bound};
 		return;
 	}
 }

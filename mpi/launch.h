@@ -16,6 +16,7 @@ struct gnn_launch {
 	const char *name;       /* the variable that told, or NULL */
 	uint32_t    tasks;      /* started together; 1 when nobody said */
 	bool        speaks_mpi; /* MPI will see the others */
+	bool        bound;      /* mpirun has tied each task to some of its cores */
 };
 
 GNN_BEGIN_DECLS

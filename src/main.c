@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "base/usage.h"
 #include "cmd/cmd.h"
+#include "mpi/launch.h"
 #include "mpi/same_options.h"
 
 #include <errno.h>
@@ -95,12 +96,26 @@ static int check_ranks(const struct gnn_config *c)
 		commands[c->command].name, gnn_comm_size(c->comm));
 }
 
+/* mpirun ties one or two tasks to a core each, and with them all their threads. */
+static void check_cores(const struct gnn_comm_rank *me)
+{
+	uint32_t cores = gnn_machine_cores(), fair = gnn_machine_parent_cores() / me->local_size;
+	struct gnn_launch launch;
+
+	gnn_launch_read(&launch);
+	if (launch.bound && me->local_rank == 0 && cores < fair)
+		gnn_log(GNN_LOG_WARN, "ranks", "bound to %u of the %u cores that mpirun has for %u "
+			"ranks here: --bind-to none, or --map-by slot:PE=%u, gives each its share",
+			cores, gnn_machine_parent_cores(), me->local_size, fair);
+}
+
 /* Puts numbers in the place of "auto", and makes them hold. Ranks of a machine share it. */
 static void take_share_of_machine(struct gnn_config *c)
 {
 	const struct gnn_comm_rank *me = &gnn_comm_ranks(c->comm)[gnn_comm_rank(c->comm)];
 	struct gnn_memory_state memory;
 
+	check_cores(me);
 	if (c->threads == 0)
 		c->threads = gnn_max_u64(gnn_machine_cores() / me->sharers, 1);
 	omp_set_num_threads((int)c->threads);

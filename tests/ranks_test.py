@@ -299,6 +299,17 @@ class Ranks(ModelsCase):
             self.assertEqual(len(said(p)), 1, p.stderr)
             self.nothing_stays()
 
+    def test_ranks_on_too_few_cores_are_told(self):
+        cores = len(os.sched_getaffinity(0))
+        if cores < 2:
+            self.skipTest('one core')
+        for bind, told in (('core', True), ('none', False)):
+            p = finish([*(w for w in MPIRUN if w not in ('--bind-to', 'none')), '--bind-to', bind,
+                        '-np', '1', PROGRAM, *map(str, self.words('gcn'))])
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertEqual(f'of the {cores} cores' in p.stderr, told, p.stderr)
+            self.assertEqual('--bind-to none' in p.stderr, told, p.stderr)
+
     def test_refused(self):
         for option, text in ((('--plan', 'tiered', '--shards', 2), '--shards 2'),
                              (('--plan', 'tiered', '--hot-store', '1'), '--hot-store 1 is below'),

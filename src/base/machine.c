@@ -26,7 +26,7 @@ static const struct cgroup versions[] = {
 };
 
 /* How many cores there are in the affinity mask, and a hash (FNV-1a) of which; 0: unknown. */
-static uint32_t read_mask(uint64_t *hash)
+static uint32_t read_mask(pid_t process, uint64_t *hash)
 {
 	/* The mask must be as long as the kernel's; it grows until it is. */
 	for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
@@ -36,7 +36,7 @@ static uint32_t read_mask(uint64_t *hash)
 
 		if (mask == NULL)
 			break;
-		if (sched_getaffinity(0, bytes, mask) == 0)
+		if (sched_getaffinity(process, bytes, mask) == 0)
 			count = CPU_COUNT_S(bytes, mask);
 		*hash = UINT64_C(0xcbf29ce484222325);
 		for (int i = 0; count > 0 && i < bits; i++)
@@ -52,16 +52,23 @@ static uint32_t read_mask(uint64_t *hash)
 uint32_t gnn_machine_cores(void)
 {
 	uint64_t hash;
-	uint32_t count = read_mask(&hash);
+	uint32_t count = read_mask(0, &hash);
 
 	return count > 0 ? count : 1;
+}
+
+uint32_t gnn_machine_parent_cores(void)
+{
+	uint64_t hash;
+
+	return read_mask(getppid(), &hash);
 }
 
 uint64_t gnn_machine_core_set(void)
 {
 	uint64_t hash;
 
-	return read_mask(&hash) > 0 ? hash : 0;
+	return read_mask(0, &hash) > 0 ? hash : 0;
 }
 
 /* The number behind `key` at the start of a line; the first number of the file for "". */

@@ -23,6 +23,7 @@ struct gnn_memory_state {
 GNN_BEGIN_DECLS
 
 uint32_t gnn_machine_cores(void); /* in the affinity mask, at least 1 */
+uint32_t gnn_machine_parent_cores(void); /* in that of the process that started this one; or 0 */
 /* A hash of the mask: programs of a machine that have the same share their cores. */
 uint64_t gnn_machine_core_set(void);
 
