@@ -493,8 +493,7 @@ static int write_external_ids(struct gnn_builder *b)
 		left -= count;
 	}
 	GNN_TRY(rc);
-	for (uint32_t i = 0; i < IDS; i++)
-		none[i] = UINT64_MAX;
+	memset(none, 0xff, sizeof(none)); /* UINT64_MAX */
 	for (; left > 0; left -= count) {
 		count = gnn_min_u64(left, IDS);
 		GNN_TRY(gnn_array_writer_push(w, none, count * sizeof(*none)));
