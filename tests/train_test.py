@@ -128,6 +128,22 @@ class Train(TrainCase):
                 self.assertEqual(os.listdir(self.path('outside.safetensors.ckpt')),
                                  ['state.safetensors'])
 
+    def test_memory_is_foreseen_before_the_first_step(self):
+        """The whole step, and the evaluation behind it: refused at once, or it runs to its end."""
+        args = ('train', self.store, '--hidden', 1024, '--fanout', '4,6', '--batch-size', 300,
+                '--epochs', 1, '--threads', 2, '--out', self.path('big.safetensors'))
+        text = run_fails(self, 71, 'or --batch-size 150', *args, '--host-memory', '17M')
+        self.assertRegex(text, r'300 seeds reach 1\d{3} vertices by \d+ edges: batches .* MiB are '
+                         r'left: \S+ MiB more of --host-memory would suffice')
+        self.assertFalse(os.path.exists(self.path('big.safetensors.ckpt')))
+        run_fails(self, 71, 'evaluation beside', *args, '--host-memory', '20M')
+        run(*args, '--host-memory', '17M', '--batch-size', 50, '--hidden', 512)
+        p = start('train', self.make('wide', '--vertices', 20000, '--edge-factor', 4), *args[2:],
+                  '--batch-size', 50, '--hidden', 512, '--fanout', 2, '--host-memory', '32M',
+                  '--log', 'info')
+        self.assertIn('evaluation streams the store', p.stderr)
+        self.assertEqual(p.returncode, 0, p.stderr)
+
     def test_options_change_what_is_learned(self):
         _, plain, _ = self.train('plain')
         for args in (('--sampler', 'labor'), ('--optimizer', 'adamw', '--weight-decay', '.1'),

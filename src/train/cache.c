@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "op/grad.h"
 #include "train/collect.h"
+#include "train/table.h"
 
 #include <string.h>
 
@@ -109,7 +110,7 @@ static int fit(const struct gnn_cache_opts *o, enum gnn_dtype dtype, double *rat
 	const uint64_t vertices = s->store->vertices;
 	const uint64_t row = gnn_max_u64((uint64_t)s->dim * gnn_dtype_bytes(dtype), 1);
 	const uint64_t places = vertices * sizeof(uint32_t);
-	const uint64_t room = o->device->ops->room_bytes(o->device) / 2;
+	const uint64_t room = gnn_table_room(o->device, o->reserve);
 	const uint64_t most = room < places ? 0 : (room - places) / row;
 
 	*ratio = o->worklist != NULL ? (double)o->worklist->count / (double)vertices : o->ratio;
@@ -119,8 +120,9 @@ static int fit(const struct gnn_cache_opts *o, enum gnn_dtype dtype, double *rat
 			"--gpu-memory, or leave it out", (double)room / 0x1p20,
 			(unsigned long long)vertices, (double)(places + row) / 0x1p20);
 	if (*ratio * (double)vertices > (double)most) {
-		gnn_log(GNN_LOG_WARN, "train", "half of the free device memory caches %.3f of the "
-			"vertices, not %.3f", (double)most / (double)vertices, *ratio);
+		gnn_log(GNN_LOG_WARN, "train", "half of the free device memory, less what batches "
+			"take, caches %.3f of the vertices, not %.3f",
+			(double)most / (double)vertices, *ratio);
 		*ratio = (double)most / (double)vertices;
 	}
 	return GNN_OK;

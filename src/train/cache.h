@@ -40,6 +40,7 @@ struct gnn_cache_opts {
 	const struct gnn_batches_opts *batches; /* of the training */
 	struct gnn_comm    *comm;    /* as for train/hot.h; NULL: one rank alone */
 	const struct gnn_hot *worklist; /* in place of ratio and policy; NULL: none */
+	uint64_t            reserve; /* bytes of the device that batches and layers will take */
 };
 
 GNN_BEGIN_DECLS

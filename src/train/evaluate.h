@@ -15,6 +15,7 @@
 
 #include "infer/opts.h"
 #include "train/net.h"
+#include "train/foresee.h"
 #include "train/source.h"
 
 struct gnn_evaluator;
@@ -29,6 +30,7 @@ struct gnn_evaluator_opts {
 	uint32_t                 threads;
 	const char              *folder;  /* of the checkpoint; made when needed; copied */
 	const char              *scratch; /* of the inference; NULL: in `folder` */
+	const struct gnn_foreseen *foreseen; /* memory that a training takes beside it */
 };
 
 GNN_BEGIN_DECLS

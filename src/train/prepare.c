@@ -75,16 +75,28 @@ out:
 	return rc;
 }
 
-int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,
+int gnn_prepare_memory(struct gnn_foreseen *f, const struct gnn_hot *hot,
 	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches)
 {
+	return gnn_foresee_check(f, &(struct gnn_foresee_opts){.batches = batches, .comm = o->comm,
+		.hot = hot, .super_batch = o->super_batch, .pipeline = o->pipeline,
+		.layerwise = o->layerwise, .mixed = o->reuse == GNN_REUSE_EMBEDDINGS,
+		.samples = o->device.sample != GNN_SAMPLE_HOST &&
+			batches->source->lists->weight == NULL});
+}
+
+int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,
+	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches, uint64_t reserve)
+{
+	struct gnn_table_wish wish = o->device;
 	int rc = GNN_OK;
 
-	GNN_TRY(gnn_table_init(t, o->backend, batches->source, &o->device));
+	wish.reserve = reserve;
+	GNN_TRY(gnn_table_init(t, o->backend, batches->source, &wish));
 	if (o->hybrid != GNN_HYBRID_OFF && !o->backend->ops->unified &&
 		t->gather != GNN_GATHER_RESIDENT)
 		rc = gnn_cache_open(cache, &(struct gnn_cache_opts){.device = o->backend,
-			.worklist = hot, .batches = batches});
+			.worklist = hot, .batches = batches, .reserve = reserve});
 	if (rc == GNN_ECONFIG) /* then no vertices go there */
 		gnn_log(GNN_LOG_WARN, "train", "--hybrid: %s", gnn_err_text());
 	else
@@ -92,7 +104,7 @@ int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const stru
 	if (o->device.cached)
 		GNN_TRY(gnn_cache_open(cache, &(struct gnn_cache_opts){.device = o->backend,
 			.ratio = o->cache_ratio, .policy = o->cache_policy, .batches = batches,
-			.comm = o->comm}));
+			.comm = o->comm, .reserve = reserve}));
 	t->cache = *cache;
 	GNN_TRY(gnn_gauge_gather(t, batches, o->threads));
 out:

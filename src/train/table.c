@@ -53,12 +53,19 @@ static int pin(struct gnn_table *t, uint32_t which, const void *from, uint64_t b
 	return rc;
 }
 
+uint64_t gnn_table_room(const struct gnn_backend *b, uint64_t reserve)
+{
+	const uint64_t room = b->ops->room_bytes(b);
+
+	return gnn_min_u64(room / 2, room - gnn_min_u64(room, reserve));
+}
+
 /* Whether the whole table goes to the device: where it takes at most half of what is free. */
 static bool is_resident(const struct gnn_table *t, const struct gnn_table_wish *wish)
 {
 	return (wish->gather == GNN_WISH_AUTO || wish->gather == GNN_WISH_DEVICE) &&
 		!wish->cached && t->source->store->features->bytes <=
-		t->backend->ops->room_bytes(t->backend) / 2;
+		gnn_table_room(t->backend, wish->reserve);
 }
 
 /* Rows that stay in host memory; where the device cannot read them, the CPU gathers. */
@@ -99,8 +106,9 @@ out:
 }
 
 /* In-lists go to the device where they take at most half of what is free. */
-static int place_lists(struct gnn_table *t, enum gnn_sample_wish wish)
+static int place_lists(struct gnn_table *t, const struct gnn_table_wish *w)
 {
+	const enum gnn_sample_wish wish = w->sample;
 	const struct gnn_lists *l = t->source->lists;
 	const uint64_t bytes[] = {0, (l->vertices + 1) * sizeof(*l->first),
 		l->edges * gnn_dtype_bytes(l->dtype),
@@ -110,7 +118,7 @@ static int place_lists(struct gnn_table *t, enum gnn_sample_wish wish)
 	/* The sampler numbers rows in a table of all vertices. */
 	const uint64_t wanted = bytes[FIRST] + bytes[NEIGHBORS] + bytes[LOOPS] +
 		l->vertices * sizeof(uint32_t);
-	const bool fits = wanted <= t->backend->ops->room_bytes(t->backend) / 2;
+	const bool fits = wanted <= gnn_table_room(t->backend, w->reserve);
 	int rc = GNN_OK;
 
 	if (l->weight != NULL && wish == GNN_SAMPLE_DEVICE)
@@ -143,7 +151,7 @@ int gnn_table_init(struct gnn_table *t, struct gnn_backend *b, const struct gnn_
 	t->source = s;
 	if (b->ops->unified)
 		return GNN_OK;
-	GNN_TRY(place_lists(t, wish->sample));
+	GNN_TRY(place_lists(t, wish));
 	GNN_TRY(place_rows(t, wish));
 out:
 	return rc;

@@ -51,12 +51,15 @@ struct gnn_table_wish {
 	enum gnn_gather_wish gather;
 	enum gnn_sample_wish sample;
 	bool                 cached; /* rows will be: the whole table is not copied */
+	uint64_t             reserve; /* bytes of the device that batches and layers will take */
 };
 
 /* Zeroed `t`. Unified backends: staged, and the host samples. */
 int  gnn_table_init(struct gnn_table *t, struct gnn_backend *b, const struct gnn_train_source *s,
 	const struct gnn_table_wish *wish);
 void gnn_table_fini(struct gnn_table *t);
+/* Bytes of a device that what stays there may take: half of what is left, less a reserve. */
+uint64_t gnn_table_room(const struct gnn_backend *b, uint64_t reserve);
 /* Whether rows come with the batches, all of them. */
 bool gnn_table_is_staged(const struct gnn_table *t);
 const char *gnn_gather_name(enum gnn_gather g);

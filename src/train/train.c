@@ -109,20 +109,28 @@ out:
 	return rc;
 }
 
-/* What is made of the first layer where, once that is settled. */
+/* What is made of the first layer where, once that is settled, and the memory that it leaves. */
 static int open_layerwise(struct run *r)
 {
+	const struct gnn_train_opts *o = r->o;
 	struct gnn_batches_opts batches;
+	struct gnn_foreseen foreseen;
 	int rc;
 
 	GNN_TRY(settle(r));
 	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_layerwise(&r->hot, &r->onehop, r->source, r->o, &batches));
-	if (r->o->layerwise && r->o->dropout > 0)
+	GNN_TRY(gnn_prepare_layerwise(&r->hot, &r->onehop, r->source, o, &batches));
+	if (o->layerwise && o->dropout > 0)
 		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
 			"aggregates%s", r->source->parts > 1 ? " and on own rows" : "");
 	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, r->o, &batches));
+	GNN_TRY(gnn_prepare_memory(&foreseen, r->hot, o, &batches));
+	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
+		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
+		.devices_shared = o->devices_shared, .metric = o->metric, .threads = o->threads,
+		.folder = o->checkpoint, .scratch = o->scratch, .foreseen = &foreseen}));
+	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, o, &batches,
+		gnn_foreseen_bytes(&foreseen)));
 out:
 	return rc;
 }
@@ -139,10 +147,6 @@ static int open_run(struct run *r)
 	net.shape.channels[net.shape.layers - 1] = r->source->classes;
 	GNN_TRY(gnn_net_create(&r->net, &net));
 	GNN_TRY(gnn_optim_create(&r->optim, &o->optim, r->net, o->backend));
-	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
-		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
-		.devices_shared = o->devices_shared, .metric = o->metric,
-		.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch}));
 	GNN_TRY(gnn_state_init(&r->state, gnn_net_params(r->net)->floats));
 	GNN_TRY(gnn_team_open(&r->team, o->comm, r->net, o->backend));
 	r->key = (struct gnn_state_key){.folder = o->checkpoint, .settings = o->settings,

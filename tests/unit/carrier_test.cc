@@ -89,7 +89,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 	gnn_cache *cache = nullptr;
 	gnn_there *t;
 	gnn_net *net = make_net(b);
-	const gnn_table_wish wish{how.gather, how.sample, how.ratio > 0};
+	const gnn_table_wish wish{how.gather, how.sample, how.ratio > 0, 0};
 
 	done->hits = done->rows = done->bus_bytes = 0;
 	EXPECT_EQ(gnn_table_init(&table, b, &source.s, &wish), GNN_OK) << gnn_err_text();
@@ -108,7 +108,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 	o.batches.sampler.bare = source.s.bottom != nullptr || how.onehop != nullptr;
 	o.batches.onehop = how.onehop;
 	if (how.ratio > 0) {
-		const gnn_cache_opts c{b, how.ratio, how.policy, &o.batches, nullptr, nullptr};
+		const gnn_cache_opts c{b, how.ratio, how.policy, &o.batches, nullptr, nullptr, 0};
 
 		EXPECT_EQ(gnn_cache_open(&cache, &c), GNN_OK) << gnn_err_text();
 		table.cache = cache;
@@ -209,7 +209,7 @@ TEST(Carrier, WeightedEdgesAreSampledByTheCpu)
 	Device device;
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
-	const gnn_table_wish wish{GNN_WISH_AUTO, GNN_SAMPLE_DEVICE, false};
+	const gnn_table_wish wish{GNN_WISH_AUTO, GNN_SAMPLE_DEVICE, false, 0};
 	gnn_table table{};
 	Done done;
 	const How how{GNN_WISH_AUTO, GNN_SAMPLE_AUTO, true, STEPS + 1};
@@ -278,7 +278,8 @@ TEST(Carrier, CacheOfEitherPolicyWithinTheDevice)
 	/* Places of all, and 40 rows: no more are cached. */
 	room = 2 * (500 * sizeof(uint32_t) + 40 * DIM * sizeof(float));
 	gnn_batches_opts batches{};
-	const gnn_cache_opts o{device.backend, 0.5, GNN_HOT_DEGREE, &batches, nullptr, nullptr};
+	const gnn_cache_opts o{device.backend, 0.5, GNN_HOT_DEGREE, &batches, nullptr,
+		nullptr, 0};
 	gnn_cache *cache = nullptr;
 
 	batches.source = &source.s;

@@ -48,7 +48,7 @@ struct Training {
 		no.shape.channels[1] = CLASSES;
 		no.shape.heads[0] = no.shape.heads[1] = 1;
 		EXPECT_EQ(gnn_net_create(&net, &no), GNN_OK) << gnn_err_text();
-		const gnn_table_wish wish{how.gather, how.sample, false};
+		const gnn_table_wish wish{how.gather, how.sample, false, 0};
 
 		EXPECT_EQ(gnn_table_init(&table, b, &source.s, &wish), GNN_OK);
 		batches.source = &source.s;
