@@ -15,8 +15,8 @@ from program import PROGRAM
 
 PAPERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'bench', 'papers')
 SCRIPT = os.path.join(PAPERS, 'taurus.py')
-TRAINING = ('graphs', 'steps', 'depth', 'batch', 'fig2', 'fig6', 'fig7', 'fig10', 'fig12', 'fig13',
-            'fig14', 'fig15', 'fig16')
+TRAINING = ('graphs', 'table1', 'table2', 'depth', 'batch', 'fig2', 'fig5', 'fig6', 'fig7', 'fig10',
+            'fig12', 'fig13', 'fig14', 'fig15', 'fig16')
 FIGURES = ('table1', 'fig1', 'fig2', *(f'fig{i}' for i in range(5, 15)))
 
 
@@ -113,6 +113,12 @@ class TrainingPapers(unittest.TestCase):
         self.assertLess(runs['precomputed']['gathered_MB'], runs['base']['gathered_MB'])
         for row in self.rows('fig13'):
             self.assertEqual(row['used'] > 0, not row['run'].endswith('-0'))
+        shares = self.rows('table1')[0]
+        self.assertLess(sum(shares[f'{x}_share'] for x in ('sample', 'collect', 'transfer')), 1)
+        self.assertEqual({row['run'] for row in self.rows('fig5')},
+                         {f'step-cpu-{x}' for x in ('sample', 'gather', 'train')})
+        for row in self.rows('fig5'):
+            self.assertLess(row['start_ms'], row['end_ms'])
         step, layer = self.rows('fig7')
         self.assertEqual(step['bottom_vertices'], 0)
         self.assertGreater(layer['bottom_vertices'], 0)

@@ -4,10 +4,11 @@
 usage: neutronorch.py GNNRUN FIGURE [--scale tiny|small|large] [--graphs a,b] [--epochs N]
        [--data DIR] [--quick] [--out DIR] [-- train options]
 
-FIGURE: graphs fig2 steps fig6 fig7 fig10 fig12 fig13 fig14 fig15 fig16 depth batch, or all. Each
-writes DIR/FIGURE.json (every run's report and the rows), DIR/FIGURE.dat and, but for tables,
-DIR/FIGURE.gp, with gnuplot DIR/FIGURE.svg. README.md beside this says what each one shows. On a GPU
-(--backend cuda behind --) the paper's four cases are there; without one step-cpu stands for them.
+FIGURE: graphs table1 table2 fig2 fig5 fig6 fig7 fig10 fig12 fig13 fig14 fig15 fig16 depth batch, or
+all. Each writes DIR/FIGURE.json (every run's report and the rows), DIR/FIGURE.dat and, but for
+tables, DIR/FIGURE.gp, with gnuplot DIR/FIGURE.svg. README.md beside this says what each one shows.
+On a GPU (--backend cuda behind --) the paper's four cases are there; without one step-cpu stands
+for them.
 """
 import argparse
 import json
@@ -128,14 +129,54 @@ def fig2(lab):
     return ('case', 'seconds', 'cores', 'gpu', 'idle_s'), rows
 
 
-def steps(lab):
+def table1(lab):
+    """Sampling and gathering by the CPU, one after the other: seconds, and shares of the epoch."""
     rows = []
     for name in lab.graphs():
-        for case in lab.cases[:2]:
-            e = lab.run(name, case, '--orchestration', case, '--pipeline', 'off')['last']
-            rows.append((f'{name}-{case}', e['sample_s'], e['collect_s'], e['transfer_s'],
-                         e['compute_s'], e['wall_s'] - e['eval_s']))
-    return ('run', 'sample_s', 'collect_s', 'transfer_s', 'train_s', 'seconds'), rows
+        e = lab.run(name, 'step-cpu', '--orchestration', 'step-cpu', '--pipeline', 'off')['last']
+        total = e['wall_s'] - e['eval_s']
+        rows.append((name, e['sample_s'], e['collect_s'], e['transfer_s'], e['compute_s'], total,
+                     *(e[key] / total for key in ('sample_s', 'collect_s', 'transfer_s'))))
+    return ('run', 'sample_s', 'collect_s', 'transfer_s', 'train_s', 'seconds', 'sample_share',
+            'collect_share', 'transfer_share'), rows
+
+
+def table2(lab):
+    """Sampling by either side without a pipeline, and what a pipeline takes off."""
+    rows = []
+    name = lab.graphs('reddit')[0]
+    batch = 10000 if lab.a.scale != 'tiny' else lab.batch
+    for case in lab.cases[:2]:
+        apart, piped = (lab.run(name, f'{case} pipeline {x}', '--orchestration', case, '--pipeline',
+                                x, batch=batch) for x in ('off', 'on'))
+        e = apart['last']
+        rows.append((case, e['sample_s'], e['collect_s'] + e['transfer_s'], e['compute_s'],
+                     apart['epoch_s'], piped['epoch_s'], 1 - piped['epoch_s'] / apart['epoch_s']))
+    return ('run', 'sample_s', 'gather_s', 'train_s', 'seconds', 'pipelined_s', 'less'), rows
+
+
+STAGES = {'sample': 'sample', 'collect': 'gather', 'place': 'gather', 'transfer': 'gather',
+          'deliver': 'gather', 'compute': 'train'}
+LANES = ('sample', 'gather', 'train')
+
+
+def fig5(lab):
+    """A pipeline as it ran: when each stage was at work on some batches of the last epoch."""
+    rows = []
+    name, trace = lab.graphs('reddit')[0], os.path.join(lab.work, 'trace.json')
+    for case in lab.cases[:2]:
+        lab.run(name, f'{case} traced', '--orchestration', case, '--pipeline', 'on', '--trace',
+                trace, batch=max(32, lab.batch // 4))
+        with open(trace) as f:
+            spans = [(e['ts'], e['ts'] + e['dur'], STAGES[e['name']]) for e in json.load(f)
+                     if e['ph'] == 'X' and e['name'] in STAGES]
+        steps = sorted(x for x in spans if x[2] == 'train')[-8:]
+        first, last = steps[0][0], steps[-1][1]
+        for start, end, stage in sorted(spans):
+            if end > first and start < last:
+                rows.append((f'{case}-{stage}', LANES.index(stage) + 1,
+                             (max(start, first) - first) / 1e3, (min(end, last) - first) / 1e3))
+    return ('run', 'lane', 'start_ms', 'end_ms'), rows
 
 
 def fig6(lab):
@@ -282,14 +323,18 @@ def batch(lab):
     return ('run', 'seconds', 'input_vertices'), rows
 
 
-PLOTS = {'fig2': 2, 'fig6': 2, 'fig7': 2, 'fig10': 3, 'fig12': 4, 'fig13': 2, 'fig14': 2,
+PLOTS = {'fig2': 2, 'fig5': 0, 'fig6': 2, 'fig7': 2, 'fig10': 3, 'fig12': 4, 'fig13': 2, 'fig14': 2,
          'fig15': 2, 'fig16': 0}
-TABLES = ('graphs', 'steps', 'depth', 'batch')
+TABLES = ('graphs', 'table1', 'table2', 'depth', 'batch')
 
 
 def script(figure, head):
     lines = ['set terminal svg size 900,420', f"set output '{figure}.svg'", 'set grid y']
-    if figure == 'fig16':
+    if figure == 'fig5':
+        lines += ['unset key', 'set xlabel "ms"', 'set yrange [0.5:3.5]',
+                  'set ytics (' + ', '.join(f"'{x}' {i + 1}" for i, x in enumerate(LANES)) + ')',
+                  "plot 'fig5.dat' using 3:2:($4-$3):(0) with vectors nohead linewidth 12"]
+    elif figure == 'fig16':
         lines += ['set key bottom right', 'set xlabel "epoch"', 'set ylabel "valid"', 'plot ' +
                   ', '.join(f"'{figure}.dat' using 1:{i + 2} with linespoints title '{name}'"
                             for i, name in enumerate(head[1:]))]
