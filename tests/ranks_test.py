@@ -217,7 +217,7 @@ class Ranks(ModelsCase):
                         passes += 1
                 if passes == 3:
                     break
-                n += 1 + (2 * n if SANITIZED else n // (4 if rule == 'write:eio' else 1))
+                n += 1 + (2 * n if SANITIZED else n // (2 if rule == 'write:eio' else 1))
             self.assertGreater(failures, 0, rule)
 
     def test_a_result_is_there_for_all_ranks_or_for_none(self):
@@ -250,9 +250,8 @@ class Ranks(ModelsCase):
         draw = random.Random(9)
         stopped, whole = 0, {}
         cells = [('gat', ('--plan', 'resident'), 0), ('sage', self.TIERED, 1),
-                 ('gat', ('--plan', 'partitioned', '--shards', 2), 2), ('gat', self.TIERED, 2),
-                 ('sage', ('--plan', 'partitioned', '--shards', 2), 0),
-                 ('gcn', (*self.TIERED, '--evict', 'pending'), 0)]
+                 ('sage', ('--plan', 'partitioned', '--shards', 2), 2),
+                 ('gat', (*self.TIERED, '--evict', 'pending'), 2)]
         for arch, plan, rank in cells[:2] if SANITIZED else cells:
             with self.subTest(arch=arch, plan=plan, rank=rank):
                 self.setUp()
@@ -273,7 +272,7 @@ class Ranks(ModelsCase):
                 self.assertEqual(self.rows().tobytes(), whole[arch])
                 if p.returncode == 75:
                     self.nothing_stays(['e.h5'])
-        self.assertGreater(stopped, 0 if SANITIZED else 2)
+        self.assertGreater(stopped, 0 if SANITIZED else 1)
 
     def test_other_options(self):
         words = self.words('gcn')
