@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from program import SANITIZED, numpy_or_skip, run, run_fails, write_safetensors
+from program import SANITIZED, numpy_or_skip, run, run_fails, share, write_safetensors
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -194,11 +194,11 @@ class Infer(unittest.TestCase):
         for arch in LAYER:
             Model(arch, (33, 20, 48), 4).write(self.path('m.safetensors'))
             first, _ = self.infer()
-            for options in ([['--chunk-bytes', c] for c in ('1', '70K', '100K', '64M')] +
-                            [['--threads', t] for t in '1238'] +
-                            [['--io', e] for e in ('uring', 'pread', 'map')] +
-                            [['--queue-depth', d] for d in '27'] +
-                            [['--verify-reads', v] for v in ('on', 'off')]):
+            for options in share([['--chunk-bytes', c] for c in ('1', '70K', '100K', '64M')] +
+                                 [['--threads', t] for t in '1238'] +
+                                 [['--io', e] for e in ('uring', 'pread', 'map')] +
+                                 [['--queue-depth', d] for d in '27'] +
+                                 [['--verify-reads', v] for v in ('on', 'off')]):
                 with self.subTest(arch=arch, options=options):
                     again, _ = self.infer(*options)
                     self.assertEqual(first.tobytes(), again.tobytes())
@@ -216,7 +216,7 @@ class Infer(unittest.TestCase):
             order = ('--message-order', order)
             first, report = self.infer(*order)
             self.assertEqual(report['layers'][0]['plan'], 'resident')
-            for shards, options in cut:
+            for shards, options in share(cut):
                 with self.subTest(arch=arch, dims=dims, order=order, shards=shards):
                     again, report = self.infer('--plan', 'partitioned', '--shards', shards,
                                                *options, *order)
@@ -335,7 +335,7 @@ class Infer(unittest.TestCase):
             Model(arch, dims, 4).write(self.path('m.safetensors'))
             order = ('--message-order', order)
             first, report = self.infer(*order)
-            for policy, store, *options in cut:
+            for policy, store, *options in share(cut):
                 with self.subTest(arch=arch, order=order, policy=policy, store=store):
                     again, report = self.infer('--plan', 'tiered', '--evict', policy,
                                                '--hot-store', store, *options, *order)
@@ -446,7 +446,7 @@ class Infer(unittest.TestCase):
             Model(arch, (33, 20, 48), 4).write(self.path('m.safetensors'))
             first, _ = self.infer()
             options = ('--model', self.path('m.safetensors'), '--out', self.path('e.h5'))
-            for plan in (plans[0], plans[1], plans[2 + i % 4]):
+            for plan in share((plans[0], plans[1], plans[2 + i % 4]), 2):
                 with self.subTest(arch=arch, plan=plan):
                     said = run_fails(self, 71, '--host-memory', 'infer', self.path('g.h5'),
                                      *options, *plan, '--host-memory', '1M')

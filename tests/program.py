@@ -1,4 +1,5 @@
 """What the script tests share: running the program, refusals, safetensors files, skipping."""
+import itertools
 import json
 import os
 import subprocess
@@ -14,6 +15,15 @@ SANITIZED = b'__asan_init' in _bytes or b'__tsan_init' in _bytes
 del _program, _bytes
 SHARED = os.environ.get('GNN_SHARED') or os.path.join(
     os.path.dirname(os.path.realpath(__file__)), '..', '..', 'shared')
+
+
+_turn = itertools.count()
+
+
+def share(items, every=3):
+    """All items; where a sanitizer makes each of them slow, a third, the next call another one."""
+    items = list(items)
+    return items[next(_turn) % every::every] if SANITIZED and len(items) > every else items
 
 
 def skip(reason):
