@@ -1,6 +1,8 @@
 /* base/options.c - see options.h. The table, and how its rows are found. */
 #include "base/options.h"
 
+#include "base/choices_infer.h"
+#include "base/choices_store.h"
 #include "base/choices_train.h"
 #include "base/log.h"
 #include "base/nearest.h"
@@ -38,80 +40,9 @@ static const struct gnn_choice log_choices[] = {
 	{"debug", GNN_LOG_DEBUG, NULL},
 	{NULL, 0, NULL},
 };
-static const struct gnn_choice layout_choices[] = {
-	{"auto", GNN_OPT_LAYOUT_AUTO, "by the shape; [2,2] reads as 2xE"},
-	{"2xE", GNN_OPT_LAYOUT_2XE, "a row of sources, a row of destinations"},
-	{"Ex2", GNN_OPT_LAYOUT_EX2, "a pair a row"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice normalize_choices[] = {
-	{"none", GNN_OPT_NORMALIZE_NONE, NULL},
-	{"row", GNN_OPT_NORMALIZE_ROW, "rows scaled to sum 1; all-zero rows stay"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice stored_choices[] = {
-	{"auto", GNN_DTYPE_COUNT, "without loss, as narrow as the input"},
-	{"f32", GNN_F32, NULL},
-	{"f16", GNN_F16, NULL},
-	{"bf16", GNN_BF16, NULL},
-	{"u8", GNN_U8, NULL},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice evict_choices[] = {
-	{"belady", GNN_OPT_EVICT_BELADY, "whose next use, known from the in-lists, is farthest"},
-	{"pending", GNN_OPT_EVICT_PENDING, "with the fewest messages to come"},
-	{"lru", GNN_OPT_EVICT_LRU, "not used for the longest time"},
-	{"fifo", GNN_OPT_EVICT_FIFO, "that came first"},
-	{"random", GNN_OPT_EVICT_RANDOM, "any, by --seed"},
-	{NULL, 0, NULL},
-};
 
-static const struct gnn_choice plan_choices[] = {
-	{"auto", GNN_OPT_PLAN_AUTO, "the cheapest that fits the budgets"},
-	{"resident", GNN_OPT_PLAN_RESIDENT, "states in memory; features are read once"},
-	{"partitioned", GNN_OPT_PLAN_PARTITIONED, "states of one shard of the vertices at a time; "
-		"message rows are kept in scratch"},
-	{"tiered", GNN_OPT_PLAN_TIERED, "states in stores, evicted to scratch and reloaded; for "
-		"orders with locality and rows that do not shrink"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice order_choices[] = {
-	{"auto", GNN_OPT_ORDER_AUTO, "by architecture and widths"},
-	{"transform-first", GNN_OPT_ORDER_TRANSFORM, "messages as wide as the layer's output"},
-	{"aggregate-first", GNN_OPT_ORDER_AGGREGATE, "messages as wide as the layer's input"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice design_choices[] = {
-	{"own", GNN_OPT_DESIGN_OWN, "as few bytes of states as the layer allows"},
-	{"published", GNN_OPT_DESIGN_PUBLISHED, "sums first; SAGE in two passes, GAT in three"},
-	{NULL, 0, NULL},
-};
-
-static const struct gnn_choice vertex_order_choices[] = {
-	{"taurus", 0, "vertices move to the centres of their out-neighbours, again and again"},
-	{"rcm", 0, "reverse Cuthill-McKee on A + A^T"},
-	{"atlas", 0, "greedy: next comes the source that completes most destinations"},
-	{"random", 0, "by --seed"},
-	{"original", 0, "that of the import"},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice bootstrap_choices[] = {
-	{"rcm", 0, NULL},
-	{"original", 0, NULL},
-	{NULL, 0, NULL},
-};
-static const struct gnn_choice order_features_choices[] = {
-	{"relabel", 0, "sorted into the order: read twice and written twice"},
-	{"keep", 0, "left in STORE.h5, which must stay: infer sorts narrow rows made of them"},
-	{NULL, 0, NULL},
-};
 static const struct gnn_choice seeded_choices[] = {
 	{"gcn", 0, NULL}, {"sage", 0, NULL}, {"gin", 0, NULL}, {"gat", 0, NULL}, {NULL, 0, NULL},
-};
-static const struct gnn_choice baseline_choices[] = {
-	{"gather", GNN_OPT_BASELINE_GATHER, "layer by layer, rows gathered for each batch"},
-	{"vertex-wise", GNN_OPT_BASELINE_VERTEX_WISE, "each batch with its whole neighbourhood"},
-	{NULL, 0, NULL},
 };
 static const struct gnn_choice arch_choices[] = {
 	{"gcn", 0, NULL},
@@ -167,7 +98,7 @@ static const struct gnn_option options[] = {
 		.zero_word = "none", .max = 64, .wanted = "N",
 		.help = "Column of a text edge list, from 1, that holds the weight"},
 	{ROW("edge-layout", CHOICE, INPUT, IMPORT), FIELD(edge_layout), .preset = "auto",
-		.choices = layout_choices, .help = "Shape of an edge array"},
+		.choices = gnn_choices_layout, .help = "Shape of an edge array"},
 	{ROW("shape", TEXT, INPUT, IMPORT), FIELD(shape), .wanted = "RxC",
 		.help = "Shape of a features file without a header, such as 100000x1024"},
 	{ROW("dtype", TEXT, INPUT, IMPORT), FIELD(dtype), .wanted = "TYPE",
@@ -183,9 +114,9 @@ static const struct gnn_option options[] = {
 	{ROW("remap", FLAG, GRAPH, IMPORT), FIELD(remap), .preset = "off",
 		.help = "Compact gapped ids, ascending; the ids given are kept as external ids"},
 	{ROW("normalize", CHOICE, GRAPH, IMPORT), FIELD(normalize), .preset = "none",
-		.choices = normalize_choices, .help = "Scale the features"},
+		.choices = gnn_choices_normalize, .help = "Scale the features"},
 	{ROW("feature-dtype", CHOICE, GRAPH, IMPORT), FIELD(feature_dtype), .preset = "auto",
-		.choices = stored_choices,
+		.choices = gnn_choices_stored,
 		.help = "Element type of the stored features; one narrower than the input's "
 			"rounds"},
 
@@ -202,7 +133,7 @@ static const struct gnn_option options[] = {
 	{ROW("feat-dim", COUNT, GRAPH, GENERATE), FIELD(feat_dim), .preset = "64", .max = 0x1p24,
 		.wanted = "F", .help = "Features a vertex; 0: none"},
 	{ROW("dtype", CHOICE, GRAPH, GENERATE), FIELD(feature_dtype), .preset = "f32",
-		.choices = stored_choices + 1, .help = "Element type of the features"},
+		.choices = gnn_choices_stored + 1, .help = "Element type of the features"},
 	{ROW("classes", COUNT, GRAPH, GENERATE), FIELD(classes), .preset = "16", .max = 0x1p31,
 		.wanted = "C", .help = "Number of classes; 0: no labels"},
 	{ROW("communities", COUNT, GRAPH, GENERATE), FIELD(communities), .preset = "auto",
@@ -223,14 +154,14 @@ static const struct gnn_option options[] = {
 			"others"},
 
 	{ROW("order", WORD, GRAPH, REORDER), FIELD(order), .preset = "taurus",
-		.choices = vertex_order_choices, .help = "Which vertex comes when"},
+		.choices = gnn_choices_vertex_order, .help = "Which vertex comes when"},
 	{ROW("bootstrap", WORD, GRAPH, REORDER), FIELD(bootstrap), .preset = "rcm",
-		.choices = bootstrap_choices, .help = "Order that taurus begins with"},
+		.choices = gnn_choices_bootstrap, .help = "Order that taurus begins with"},
 	{ROW("iterations", COUNT, GRAPH, REORDER), FIELD(iterations), .preset = "5", .min = 1,
 		.max = 1000, .wanted = "N",
 		.help = "Iterations of taurus at most; the best order seen is kept"},
 	{ROW("features", WORD, GRAPH, REORDER), FIELD(order_features), .preset = "relabel",
-		.choices = order_features_choices, .help = "What becomes of the features"},
+		.choices = gnn_choices_order_features, .help = "What becomes of the features"},
 
 	{ROW("model", PATH, MODEL, INFER | BENCH), FIELD(model), .wanted = "FILE",
 		.help = "Weights in safetensors, with the keys of PyG or DGL"},
@@ -346,7 +277,7 @@ static const struct gnn_option options[] = {
 	{ROW("resume", FLAG, RUN, TRAIN), FIELD(resume), .preset = "off",
 		.help = "Go on from the checkpoint; without one, from the beginning"},
 	{ROW("baseline", CHOICE, RUN, BENCH), FIELD(baseline), .preset = "gather",
-		.choices = baseline_choices, .help = "How bench infer computes: as others do"},
+		.choices = gnn_choices_baseline, .help = "How bench infer computes: as others do"},
 	{ROW("batch-size", COUNT, RUN, BENCH), FIELD(batch_size), .preset = "32768", .min = 1,
 		.max = 0x1p30, .wanted = "N", .help = "Destinations that gather at a time"},
 	{ROW("batches", COUNT, RUN, BENCH), FIELD(batches), .preset = "all", .zero_word = "all",
@@ -372,7 +303,7 @@ static const struct gnn_option options[] = {
 	{ROW("queue-depth", COUNT, RUN, INFER), FIELD(queue_depth), .preset = "4", .min = 1,
 		.max = 256, .wanted = "N", .help = "Chunks read ahead"},
 	{ROW("plan", CHOICE, RUN, INFER), FIELD(plan), .preset = "auto",
-		.choices = plan_choices, .help = "Where the states of a layer live"},
+		.choices = gnn_choices_plan, .help = "Where the states of a layer live"},
 	{ROW("shards", COUNT, RUN, INFER), FIELD(shards), .preset = "auto", .zero_word = "auto",
 		.max = 0x1p31, .wanted = "N",
 		.help = "Ranges of vertices of the partitioned plan; at most one a panel"},
@@ -382,7 +313,7 @@ static const struct gnn_option options[] = {
 		.help = "Go on where a stopped or killed run has sealed its work; from the "
 			"beginning where there is none"},
 	{ROW("evict", CHOICE, RUN, INFER), FIELD(evict), .preset = "belady",
-		.choices = evict_choices,
+		.choices = gnn_choices_evict,
 		.help = "Whose state leaves a full store (--plan tiered)"},
 	{ROW("hot-store", TEXT, RUN, INFER), FIELD(hot_store), .wanted = "SIZE|min",
 		.help = "States in host memory (--plan tiered), on a GPU those that its own store "
@@ -398,9 +329,9 @@ static const struct gnn_option options[] = {
 		.help = "States that are finished at once (--plan tiered); whole panels"},
 	{ROW("message-order", CHOICE, RUN, INFER | MODEL | BENCH), FIELD(message_order),
 		.preset = "auto",
-		.choices = order_choices, .help = "What is done first where the order is free"},
+		.choices = gnn_choices_order, .help = "What is done first where the order is free"},
 	{ROW("design", CHOICE, RUN, INFER), FIELD(design), .preset = "own",
-		.choices = design_choices,
+		.choices = gnn_choices_design,
 		.help = "How layers are computed, for comparisons; the same numbers within "
 			"rounding"},
 
