@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/progress.h"
+#include "base/setting.h"
 #include "base/trace.h"
 #include "base/usage.h"
 #include "cmd/cmd.h"
@@ -151,6 +152,36 @@ out:
 	return rc;
 }
 
+/* What was typed, or stands in the file of --config. */
+static void report_words(struct gnn_json *line, const struct gnn_config *c)
+{
+	uint32_t count;
+	const struct gnn_option *o = gnn_options(&count);
+	const struct gnn_text_list *list;
+	char number[64];
+
+	gnn_json_open_array(line, "arguments");
+	for (uint32_t i = 0; i < c->arg_count; i++)
+		gnn_json_text(line, NULL, c->args[i]);
+	gnn_json_shut(line);
+	gnn_json_open_object(line, "options");
+	for (uint32_t i = 0; i < count; i++) {
+		if (c->origin[i].source == GNN_FROM_DEFAULT)
+			continue;
+		if (o[i].type != GNN_OPTION_LIST) {
+			gnn_json_text(line, o[i].name,
+				gnn_setting_text(&o[i], c, number, sizeof(number)));
+			continue;
+		}
+		list = (const void *)((const char *)c + o[i].offset);
+		gnn_json_open_array(line, o[i].name);
+		for (uint32_t k = 0; k < list->count; k++)
+			gnn_json_text(line, NULL, list->item[k]);
+		gnn_json_shut(line);
+	}
+	gnn_json_shut(line);
+}
+
 static void report_start(const struct gnn_config *c)
 {
 	struct gnn_json *line = gnn_metrics_begin("start");
@@ -164,6 +195,8 @@ static void report_start(const struct gnn_config *c)
 	gnn_json_u64(line, "threads", c->threads);
 	gnn_json_u64(line, "host_memory_bytes", c->host_memory);
 	gnn_json_u64(line, "seed", c->seed);
+	gnn_json_u64(line, "ranks", gnn_comm_size(c->comm));
+	report_words(line, c);
 	gnn_metrics_end(line);
 }
 

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/options.h"
 #include "base/setting.h"
 #include "base/stop.h"
@@ -138,6 +139,25 @@ static int print_json(const struct gnn_config *config, const struct gnn_store *s
 	rc = gnn_json_print(j);
 	gnn_json_destroy(j);
 	return rc;
+}
+
+/* The last line of --metrics but the end: the whole, and what was foreseen of it. */
+static void tell_metrics(const struct gnn_infer_report *r)
+{
+	struct gnn_json *line = gnn_metrics_begin("result");
+
+	if (line == NULL)
+		return;
+	gnn_json_real(line, "predicted_s", r->predicted_s);
+	gnn_json_real(line, "stream_s", r->stream_s);
+	gnn_json_u64(line, "predicted_read_bytes", r->predicted_read_bytes);
+	gnn_json_u64(line, "read_bytes", r->read_bytes);
+	gnn_json_u64(line, "predicted_written_bytes", r->predicted_written_bytes);
+	gnn_json_u64(line, "written_bytes", r->written_bytes);
+	gnn_json_text(line, "metric", r->metric);
+	for (int k = 0; k < GNN_SPLIT_COUNT; k++)
+		gnn_json_real(line, gnn_split_name((enum gnn_split)k), r->score[k]);
+	gnn_metrics_end(line);
 }
 
 static void print_text(const struct gnn_config *c, const struct gnn_store *s,
@@ -323,6 +343,8 @@ int gnn_cmd_infer(const struct gnn_config *given)
 	GNN_TRY(gnn_infer_run(&opts, &report));
 	if (gnn_comm_rank(c->comm) > 0) /* rank 0 says it */
 		goto out;
+	if (!c->explain)
+		tell_metrics(&report);
 	if (c->explain && c->json) {
 		GNN_TRY(gnn_explain_json(&report, store, backend, gnn_comm_size(c->comm)));
 		goto out;

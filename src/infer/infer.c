@@ -161,12 +161,23 @@ static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
 		return;
 	gnn_json_u64(line, "index", l + 1);
 	gnn_json_text(line, "plan", lr->plan);
+	gnn_json_u64(line, "shards", lr->shards);
 	gnn_json_text(line, "message_order", lr->message_order);
 	gnn_json_u64(line, "message_dim", lr->message_dim);
 	gnn_json_real(line, "wall_s", lr->wall_s);
 	gnn_json_u64(line, "read_bytes", lr->read_bytes);
 	gnn_json_u64(line, "written_bytes", lr->written_bytes);
 	gnn_json_u64(line, "messages", lr->messages);
+	gnn_json_u64(line, "evictions", lr->evictions);
+	gnn_json_u64(line, "reloads", lr->reloads);
+	gnn_json_u64(line, "cold_written_bytes", lr->cold_written_bytes);
+	gnn_json_u64(line, "cold_read_bytes", lr->cold_read_bytes);
+	gnn_json_u64(line, "hot_rows", lr->hot_rows);
+	gnn_json_u64(line, "cold_rows", lr->cold_rows);
+	gnn_json_real(line, "predicted_s", lr->predicted_s);
+	gnn_json_u64(line, "predicted_read_bytes", lr->predicted_read_bytes);
+	gnn_json_u64(line, "predicted_written_bytes", lr->predicted_written_bytes);
+	gnn_json_u64(line, "predicted_evictions", lr->predicted_evictions);
 	gnn_metrics_end(line);
 }
 
