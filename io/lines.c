@@ -40,7 +40,8 @@ static int refill(struct gnn_lines *l)
 	l->to = rest + got;
 	if (rest + got < BUFFER_BYTES) {
 		l->ended = true;
-		if (l->to > 0 && l->buffer[l->to - 1] != '\n')
+		l->unfinished = l->to > 0 && l->buffer[l->to - 1] != '\n';
+		if (l->unfinished)
 			l->buffer[l->to++] = '\n';
 	}
 	memset(l->buffer + l->to, 0, GNN_SCAN_SLACK);

@@ -22,6 +22,7 @@ struct gnn_lines {
 	char       *buffer;
 	uint64_t    from, to;    /* of the buffer: not yet handed out */
 	bool        ended;
+	bool        unfinished;  /* the last line has no newline */
 };
 
 GNN_BEGIN_DECLS

@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "base/usage.h"
 #include "cmd/cmd.h"
+#include "io/file.h"
 #include "mpi/launch.h"
 #include "mpi/same_options.h"
 
@@ -49,6 +50,9 @@ static const struct gnn_command commands[GNN_CMD_COUNT] = {
 	[GNN_CMD_BENCH] = {"bench", "io|aggregate|collective|infer [STORE.h5]",
 		"Measurements: the disk, the backend, ranks, and how others infer", 1, 2,
 		gnn_cmd_bench},
+	[GNN_CMD_REPORT] = {"report", "RUN.jsonl",
+		"The figures of --metrics as one HTML page with curves and tables", 1, 1,
+		gnn_cmd_report},
 	[GNN_CMD_DOCTOR] = {"doctor", "[FOLDER]",
 		"What this build and machine offer: versions, cores, memory, I/O", 0, 1,
 		gnn_cmd_doctor},
@@ -144,8 +148,11 @@ static int open_reports(const struct gnn_config *c)
 
 	if (gnn_comm_rank(c->comm) > 0)
 		return GNN_OK;
-	if (c->metrics != NULL)
+	if (c->metrics != NULL) {
+		/* Of report, which reads such a file; others are known by their first byte. */
+		GNN_TRY(gnn_file_check_output(c->metrics, c->args, c->arg_count > 0 ? 1 : 0));
 		GNN_TRY(gnn_metrics_open(c->metrics));
+	}
 	if (c->trace != NULL)
 		GNN_TRY(gnn_trace_open(c->trace));
 out:

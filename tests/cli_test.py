@@ -18,7 +18,8 @@ from program import PROGRAM as GNNRUN
 from program import start
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs" / "config.md"
-COMMANDS = ("import", "generate", "info", "infer", "export", "model", "doctor")
+COMMANDS = ("import", "generate", "info", "infer", "export", "model", "report",
+            "doctor")
 
 
 def run(*words, env=None, **more):

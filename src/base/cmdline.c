@@ -41,10 +41,10 @@ static int set_flag(struct gnn_config *c, const struct gnn_option *o, const char
 	return GNN_OK;
 }
 
-/* The word at w->at is "--name" or "--name=value"; a value may be the word behind it. */
-static int read_flag(struct gnn_config *c, const struct gnn_command *commands, struct words *w)
+/* `name` is the word at w->at without dashes, "name=value" too; a value may be the word behind. */
+static int read_flag(struct gnn_config *c, const struct gnn_command *commands, struct words *w,
+	const char *name)
 {
-	const char *name = w->argv[w->at] + 2;
 	const char *equal = strchr(name, '=');
 	size_t len = equal != NULL ? (size_t)(equal - name) : strlen(name);
 	const struct gnn_option *o;
@@ -101,7 +101,9 @@ static int read_words(struct gnn_config *c, const struct gnn_command *commands, 
 		else if (!w->options_ended && strcmp(word, "-h") == 0)
 			c->help = true;
 		else if (!w->options_ended && strncmp(word, "--", 2) == 0)
-			rc = read_flag(c, commands, w);
+			rc = read_flag(c, commands, w, word + 2);
+		else if (!w->options_ended && strcmp(word, "-o") == 0)
+			rc = read_flag(c, commands, w, "out");
 		else if (!w->options_ended && word[0] == '-' && word[1] != '\0')
 			rc = gnn_err(GNN_EUSAGE, "options begin with two dashes, found '%s'", word);
 		else if (c->command == GNN_CMD_COUNT)

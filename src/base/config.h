@@ -26,6 +26,7 @@ enum gnn_command_id {
 	GNN_CMD_EXPORT,
 	GNN_CMD_MODEL,
 	GNN_CMD_BENCH,
+	GNN_CMD_REPORT,
 	GNN_CMD_DOCTOR,
 	GNN_CMD_COUNT, /* no command given */
 };

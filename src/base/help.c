@@ -110,10 +110,10 @@ void gnn_help(const struct gnn_command *commands, enum gnn_command_id command)
 	}
 	for (int g = 0; g < GNN_GROUP_COUNT; g++)
 		print_group((enum gnn_option_group)g, command);
-	gnn_out("\nSizes take K M G T, powers of 1024. Exit codes: 0 done, 64 usage, 65 bad data, "
-		"66 no such\ninput, 69 a needed thing is missing, 70 a bug, 71 the system refused, "
-		"73 cannot create\noutput, 74 I/O error, 75 stopped with a valid checkpoint, "
-		"78 configuration.\n");
+	gnn_out("\n-o stands for --out, -h for --help. Sizes take K M G T, powers of 1024.\n"
+		"Exit codes: 0 done, 64 usage, 65 bad data, 66 no such input, 69 a needed thing\n"
+		"is missing, 70 a bug, 71 the system refused, 73 cannot create output,\n"
+		"74 I/O error, 75 stopped with a valid checkpoint, 78 configuration.\n");
 }
 
 /* `|` would end a table's cell. */

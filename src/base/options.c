@@ -73,6 +73,7 @@ static const struct gnn_choice metric_choices[] = {
 #define EXPORT        (1u << GNN_CMD_EXPORT)
 #define MODEL         (1u << GNN_CMD_MODEL)
 #define BENCH         (1u << GNN_CMD_BENCH)
+#define REPORT        (1u << GNN_CMD_REPORT)
 #define ALL           GNN_COMMANDS_ALL
 #define FIELD(member) .offset = offsetof(struct gnn_config, member)
 #define ROW(name_, TYPE, GROUP, commands_)                            \
@@ -194,6 +195,8 @@ static const struct gnn_option options[] = {
 		.help = "Result: embeddings of every vertex in import order"},
 	{ROW("out", PATH, OUTPUT, MODEL), FIELD(out), .wanted = "FILE",
 		.help = "The seeded model"},
+	{ROW("out", PATH, OUTPUT, REPORT), FIELD(out), .wanted = "FILE.html",
+		.help = "The page; RUN.html beside RUN.jsonl when not given"},
 	{ROW("predict", FLAG, OUTPUT, INFER), FIELD(predict), .preset = "off",
 		.help = "Also write /prediction, the class of each vertex"},
 	{ROW("save-layers", FLAG, OUTPUT, INFER), FIELD(save_layers), .preset = "off",

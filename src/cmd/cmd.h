@@ -19,6 +19,7 @@ GNN_BEGIN_DECLS
 int gnn_cmd_import  (const struct gnn_config *c);
 int gnn_cmd_generate(const struct gnn_config *c);
 int gnn_cmd_reorder (const struct gnn_config *c);
+int gnn_cmd_report  (const struct gnn_config *c);
 int gnn_cmd_info    (const struct gnn_config *c);
 int gnn_cmd_infer   (const struct gnn_config *c);
 int gnn_cmd_train   (const struct gnn_config *c);
