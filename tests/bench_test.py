@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from program import PROGRAM, numpy_or_skip, run, run_fails
+from program import PROGRAM, SANITIZED, numpy_or_skip, run, run_fails
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -127,6 +127,7 @@ class Bench(unittest.TestCase):
         self.assertIn('reader, verified', run('bench', 'io', self.name('g.h5'), '--runs', 1))
         self.assertEqual([x for x in os.listdir(self.folder.name) if 'bench' in x], [])
 
+    @unittest.skipIf(SANITIZED, 'its large product takes minutes')
     def test_aggregate(self):
         report = json.loads(run('bench', 'aggregate', '--json', '--runs', 1, '--widths', '8,13'))
         self.assertEqual(report['backend'], 'cpu')

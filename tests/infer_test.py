@@ -311,7 +311,7 @@ class Infer(unittest.TestCase):
                       np.random.default_rng(9).integers(0, 30000, (2, 600000))):
             self.store(x, edges=edges)
             first, _ = self.infer()
-            for memory in ('28M', '18M'):
+            for memory in share(('28M', '18M'), 2):
                 explain = ('infer', self.path('g.h5'), '--model', self.path('m.safetensors'),
                            '--explain', '--json', '--host-memory', memory)
                 said = json.loads(run(*explain))
@@ -420,8 +420,8 @@ class Infer(unittest.TestCase):
         edges[0][:9000] = edges[0][9000] # copies of one edge
         edges[1][50000:60000] = edges[0][50000:60000] # loops
         self.store(random.normal(size=(v, 24)).astype(np.float32), edges=edges)
-        for arch, fanout, budget in (('gcn', 'all', '17M'), ('gcn', '8', '26M'),
-                                     ('gat', '7', '26M')):
+        for arch, fanout, budget in share((('gcn', 'all', '17M'), ('gcn', '8', '26M'),
+                                           ('gat', '7', '26M')), 2):
             Model(arch, (24, 24, 24), 4).write(self.path('m.safetensors'))
             plan = ('--plan', 'tiered', '--hot-store', '200K', '--gpu-store', 'min',
                     '--chunk-bytes', 1, '--fanout', fanout)

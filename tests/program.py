@@ -23,7 +23,7 @@ _turn = itertools.count()
 def share(items, every=3):
     """All items; where a sanitizer makes each of them slow, a third, the next call another one."""
     items = list(items)
-    return items[next(_turn) % every::every] if SANITIZED and len(items) > every else items
+    return items[next(_turn) % every::every] if SANITIZED and len(items) >= every else items
 
 
 def skip(reason):
