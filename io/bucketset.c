@@ -253,7 +253,6 @@ bool gnn_bucket_reader_next(struct gnn_bucket_reader *r, struct gnn_bucket_span 
 	return true;
 }
 
-
 static void prefetch(const uint8_t *from, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes; at += GNN_BUCKET_LINE_BYTES)

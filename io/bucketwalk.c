@@ -12,31 +12,33 @@ _Static_assert((GNN_CHUNK_BYTES_MAX - GNN_CHUNK_HEAD_BYTES) / sizeof(uint32_t) <
 struct slice {
 	uint64_t edge[SLICE_EDGES], count;
 	float weight[SLICE_EDGES];
-	bool weighted, both_ways;
-	int (*fn)(const void *with, struct slice *s);
-	const void *with;
+	bool weighted;
 };
 
-static int walk(const struct gnn_bucketset *set, uint32_t bucket, struct slice *s)
+typedef int (*slice_fn)(const void *with, struct slice *s);
+
+static int walk(const struct gnn_bucketset *set, uint32_t bucket, bool weighted, bool both_ways,
+	slice_fn fn, const void *with)
 {
 	const struct gnn_bucket_layout *l = gnn_bucketset_layout(set);
 	struct gnn_bucket_reader r;
 	struct gnn_bucket_span span;
+	struct slice s;
 	int rc = GNN_OK;
 
-	s->count = 0;
+	s.count = 0;
+	s.weighted = weighted;
 	gnn_bucketset_read(set, bucket, &r);
 	while (gnn_bucket_reader_next(&r, &span)) {
-		if (s->count + span.count > SLICE_EDGES) {
-			GNN_TRY(s->fn(s->with, s));
-			s->count = 0;
+		if (s.count + span.count > SLICE_EDGES) {
+			GNN_TRY(fn(with, &s));
+			s.count = 0;
 		}
-		s->count += gnn_bucket_ops(l)->restore(l, span.key, span.count, bucket,
-			s->both_ways, s->edge + s->count,
-			s->weighted ? s->weight + s->count : NULL);
+		s.count += gnn_bucket_ops(l)->restore(l, span.key, span.count, bucket, both_ways,
+			s.edge + s.count, weighted ? s.weight + s.count : NULL);
 	}
-	if (s->count > 0)
-		GNN_TRY(s->fn(s->with, s));
+	if (s.count > 0)
+		GNN_TRY(fn(with, &s));
 out:
 	return rc;
 }
@@ -62,13 +64,7 @@ static int hand_on(const void *with, struct slice *s)
 int gnn_bucketwalk(const struct gnn_bucketset *set, uint32_t bucket,
 	const struct gnn_bucketwalk_opts *o)
 {
-	struct slice s;
-
-	s.weighted = o->weighted;
-	s.both_ways = o->both_ways;
-	s.fn = hand_on;
-	s.with = o;
-	return walk(set, bucket, &s);
+	return walk(set, bucket, o->weighted, o->both_ways, hand_on, o);
 }
 
 static void map_ids(const struct gnn_bucketrelay *r, struct slice *s)
@@ -92,7 +88,7 @@ static int relay(const void *with, struct slice *s)
 		map_ids(r, s);
 	GNN_TRY(gnn_bucketset_writer(r->to, r->writer, &w));
 	gnn_bucket_ops(l)->by_src(w, l, s->edge, s->weighted ? s->weight : NULL, s->count,
-		s->both_ways);
+		r->both_ways);
 	rc = w->status;
 out:
 	return rc;
@@ -101,11 +97,5 @@ out:
 int gnn_bucketwalk_relay(const struct gnn_bucketset *set, uint32_t bucket,
 	const struct gnn_bucketrelay *r)
 {
-	struct slice s;
-
-	s.weighted = r->weighted;
-	s.both_ways = r->both_ways;
-	s.fn = relay;
-	s.with = r;
-	return walk(set, bucket, &s);
+	return walk(set, bucket, r->weighted, r->both_ways, relay, r);
 }

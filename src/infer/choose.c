@@ -147,24 +147,25 @@ static int note_keeping(struct gnn_run *r)
 	bool kept = s.feature_rank != NULL;
 	const struct gnn_infer_report *more = kept ? now : &other, *less = kept ? &other : now;
 	struct gnn_plan plan;
+	bool legal;
 	int rc;
 
 	o.store = &s;
 	o.plan = r->plan.kind;
 	s.feature_rank = kept ? NULL : s.out.offsets; /* of any content */
-	rc = gnn_planner_make(&plan, &o, r->degrees);
-	if (rc == GNN_OK)
-		rc = gnn_estimate_fill(&other, &plan, &o, r->degrees);
-	if (rc == GNN_ECONFIG || rc == GNN_EOS)
-		return GNN_OK;
-	if (rc < 0)
-		return rc;
+	GNN_TRY(gnn_planner_try(&plan, &o, r->degrees, &legal));
+	if (!legal)
+		goto out;
+	GNN_TRY(gnn_planner_legal(&o, gnn_estimate_fill(&other, &plan, &o, r->degrees), &legal));
+	if (!legal)
+		goto out;
 	now->reorder_keep_bytes = (uint64_t)(
 		saved(more->predicted_read_bytes, less->predicted_read_bytes) +
 		saved(more->predicted_written_bytes, less->predicted_written_bytes));
 	now->reorder_keep_s = more->predicted_s > less->predicted_s ?
 		more->predicted_s - less->predicted_s : 0.0;
-	return GNN_OK;
+out:
+	return rc;
 }
 
 int gnn_run_plan(struct gnn_run *r)

@@ -19,6 +19,9 @@ static int read_lists(struct gnn_inlists *l, const struct gnn_store *s)
 			GNN_FAIL(GNN_EDATA, "topology/in/offsets: the list of vertex %llu is not "
 				"within the lists", (unsigned long long)(s->first + v));
 		offset[v] -= s->first_in;
+		if (v > 0 && offset[v] < offset[v - 1])
+			GNN_FAIL(GNN_EDATA, "topology/in/offsets: the list of vertex %llu ends "
+				"before it begins", (unsigned long long)(s->first + v - 1));
 	}
 	l->drawn = false;
 out:
@@ -206,9 +209,6 @@ int gnn_inlists_draw(struct gnn_inlists *l, const struct gnn_inlists_draw *o)
 	for (gnn_vid v = 0; v < s->vertices; v++) {
 		uint64_t end = offset[v + 1], first = to;
 
-		if (end < begin)
-			GNN_FAIL(GNN_EDATA, "topology/in/offsets: the list of vertex %llu ends "
-				"before it begins", (unsigned long long)(s->first + v));
 		to = keep_drawn(l, o, s->first + v, begin, end, to);
 		if (o->order != NULL)
 			GNN_TRY(sort_list(&sorter, l, s->first + v, first, to));

@@ -16,6 +16,7 @@ struct InLists : StoreFixture {
 	std::vector<std::vector<uint32_t>> in{vertices};
 	const std::vector<gnn_vid> bound{0, 8, 8, 24, 40};
 	struct gnn_inlists lists = {};
+	size_t swapped = 0; // an offset with the first, that makes a list end before it begins
 
 	void SetUp() override
 	{
@@ -61,6 +62,7 @@ struct InLists : StoreFixture {
 			all.insert(all.end(), list.begin(), list.end());
 			offset.push_back(all.size());
 		}
+		std::swap(offset[swapped], offset[0]);
 		add(array_of<uint64_t>(offsets, GNN_U64, offset));
 		add(array_of<uint32_t>(neighbors, GNN_U32, all));
 	}
@@ -122,6 +124,15 @@ TEST_F(InLists, ThatDoNotAscendAreRefused)
 	ASSERT_EQ(gnn_inlists_load(&lists, store), GNN_OK) << gnn_err_text();
 	EXPECT_EQ(draw(store, false), GNN_EDATA);
 	EXPECT_NE(std::string(gnn_err_text()).find("vertex 3"), std::string::npos);
+}
+
+TEST_F(InLists, ThatEndBeforeTheyBeginAreRefused)
+{
+	swapped = 5;
+	save();
+	EXPECT_EQ(gnn_inlists_load(&lists, store), GNN_EDATA);
+	EXPECT_NE(std::string(gnn_err_text()).find("vertex 0 ends before it begins"),
+		std::string::npos) << gnn_err_text();
 }
 
 } // namespace
