@@ -40,7 +40,7 @@ out:
 	return rc;
 }
 
-/* Room for what an operation answers, on the device and on the host. */
+/* Room for what an operation answers, on the device and on the host: each sets its own part. */
 static int take_answer(struct gnn_cuda *c)
 {
 	void *block;
@@ -50,6 +50,7 @@ static int take_answer(struct gnn_cuda *c)
 		return GNN_OK;
 	GNN_TRY(gnn_cuda_alloc(&c->device, &block, sizeof(*c->grad.there)));
 	c->grad.there = block;
+	GNN_TRY_CUDA(cudaMemsetAsync(block, 0, sizeof(*c->grad.there), c->device.compute));
 	GNN_TRY_CUDA(cudaHostAlloc((void **)&c->grad.answer, sizeof(*c->grad.answer),
 		cudaHostAllocDefault));
 out:
