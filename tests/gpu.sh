@@ -69,10 +69,11 @@ step_order() { # both backends: the same store; and the rate of the iteration be
 		echo "$graph: equal stores"
 	done
 	rm -rf $dir
-	must $build/tests/order_bench cpu 24 16 "$(nproc)" | tail -1
-	must $build/tests/order_bench cuda 24 16 | tail -1
-	must $build/tests/order_bench cuda 26 16 | tail -1
-	must $build/tests/order_bench cuda 24 16 2 1500 | tail -1
+	for o in "cpu 24 16 $(nproc)" "cuda 24 16" "cuda 26 16" "cuda 24 16 2 1500"; do
+		# shellcheck disable=SC2086
+		must $build/tests/order_bench $o >"$out/order_bench.log"
+		tail -1 "$out/order_bench.log"
+	done
 }
 
 step_order_large() { # all of a reordering, with the machine's memory as its disk

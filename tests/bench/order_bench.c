@@ -36,7 +36,7 @@ static void *take(uint64_t bytes)
 }
 
 struct bench {
-	struct gnn_backend   *b;
+	struct gnn_backend    *b;
 	struct gnn_places     *r;
 	struct gnn_place_lists list[GNN_DIRECTIONS];
 };
@@ -65,22 +65,24 @@ static void free_lists(struct bench *t)
 		gnn_mem_free((void *)(uintptr_t)t->list[d].narrow);
 }
 
-/* Bytes read and written a second by a copy within the backend's memory. */
-static double copy_rate(struct gnn_backend *b)
+/* Bytes read and written a second by a copy within the backend's memory; 0: all of the machine's. */
+static double copy_rate(struct gnn_backend *b, uint64_t memory)
 {
+	const uint64_t most = memory > 0 ? memory / 4 : COPY_BYTES;
+	const uint64_t bytes = (most < COPY_BYTES ? most : COPY_BYTES) >> 20 << 20;
 	void *from, *to;
 	uint64_t start;
 	double rate;
 
-	check(b->ops->alloc(b, &from, COPY_BYTES));
-	check(b->ops->alloc(b, &to, COPY_BYTES));
+	check(b->ops->alloc(b, &from, bytes));
+	check(b->ops->alloc(b, &to, bytes));
 	for (int i = 0; i <= COPIES; i++) {
-		check(b->ops->copy(b, to, 1 << 20, from, 1 << 20, 1 << 20, COPY_BYTES >> 20));
+		check(b->ops->copy(b, to, 1 << 20, from, 1 << 20, 1 << 20, bytes >> 20));
 		check(b->ops->sync(b));
 		if (i == 0)
 			start = gnn_clock_ns();
 	}
-	rate = 2.0 * COPIES * COPY_BYTES / gnn_clock_s_since(start) / 1e9;
+	rate = 2.0 * COPIES * (double)bytes / gnn_clock_s_since(start) / 1e9;
 	b->ops->free(b, from);
 	b->ops->free(b, to);
 	return rate;
@@ -134,7 +136,7 @@ int main(int argc, char **argv)
 	double copied;
 
 	check(gnn_backend_create(&t.b, argc > 1 ? argv[1] : "cpu", &o));
-	copied = copy_rate(t.b);
+	copied = copy_rate(t.b, o.memory_bytes);
 	make_lists(&t, vertices, factor);
 	rank = take(vertices * sizeof(*rank));
 	for (uint64_t v = 0; v < vertices; v++)

@@ -8,7 +8,7 @@ usage: reorder_scale.py GNNRUN [--folder DIR] [--scale 24] [--edge-factor 16] [-
 An sbm of 2^SCALE vertices in random order (200 vertices a community, mixing .05), features of f32.
 Written to DIR and removed: two stores and the runs between them. Memory is the process's largest
 resident set, page cache not counted. Load is the machine's before each run: what another program
-takes is missing here.
+takes is missing here. How far a run is goes to standard error.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import tempfile
 
 def run(*args):
     """The JSON object that the program prints, and its largest resident set in GB."""
-    p = subprocess.Popen([*map(str, args), '--json', '--progress', 'never'],
+    p = subprocess.Popen([*map(str, args), '--json'],
                          stdout=subprocess.PIPE, text=True)
     text = p.stdout.read()
     _, status, usage = os.wait4(p.pid, 0)
