@@ -1,4 +1,4 @@
-/* report/sheet.c - see table.h. */
+/* report/sheet.c - see sheet.h. */
 #include "report/sheet.h"
 
 #include "base/mem.h"

@@ -15,11 +15,12 @@ import json
 import mmap
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from measure import arguments, run
 
 BLOCK = 8 << 20
 
@@ -35,16 +36,7 @@ parser.add_argument('--repeats', type=int, default=3)
 parser.add_argument('--backend', default='auto')
 parser.add_argument('--trace', action='store_true', help='a trace of the last run beside --json')
 parser.add_argument('--json')
-end = sys.argv.index('--') if '--' in sys.argv else len(sys.argv)
-options = sys.argv[end + 1:]
-args = parser.parse_args(sys.argv[1:end])
-
-
-def run(*command):
-    done = subprocess.run([args.gnnrun, *map(str, command)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f'{" ".join(map(str, command))}\n{done.stderr}')
-    return done.stdout
+args, options = arguments(parser)
 
 
 def read_direct(path, first, count, threads):
@@ -98,13 +90,13 @@ def measure(arch, folder, store, features, trace):
     """Runs of one architecture, each with the ceiling taken beside it."""
     model, out = os.path.join(folder, 'm.safetensors'), os.path.join(folder, 'e.h5')
     layers = args.dims.count(',')
-    run('model', '--seeded', arch, '--dims', args.dims, '--out', model,
+    run(args.gnnrun, 'model', '--seeded', arch, '--dims', args.dims, '--out', model,
         *(['--heads', ','.join(['4'] * (layers - 1) + ['1'])] if arch == 'gat' else []))
     figures = {k: [] for k in ('read', 'deep', 'write', 'feature_s', 'stream_s', 'startup_s')}
     for repeat in range(args.repeats):
         more = ['--trace', trace] if trace and repeat + 1 == args.repeats else []
-        report = json.loads(run('infer', store, '--model', model, '--out', out, '--json',
-                                '--backend', args.backend, *options, *more))
+        report = json.loads(run(args.gnnrun, 'infer', store, '--model', model, '--out', out,
+                                '--json', '--backend', args.backend, *options, *more))
         result = report['vertices'] * int(args.dims.split(',')[-1]) * 4
         figures['read'].append(read_direct(store, *features, 1))
         figures['deep'].append(read_direct(store, *features, 8))
@@ -130,8 +122,8 @@ def main():
     results = {}
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         store = os.path.join(folder, 'g.h5')
-        run('generate', 'rmat', store, '--scale', args.scale, '--edge-factor', args.edge_factor,
-            '--feat-dim', args.dims.split(',')[0])
+        run(args.gnnrun, 'generate', 'rmat', store, '--scale', args.scale,
+            '--edge-factor', args.edge_factor, '--feat-dim', args.dims.split(',')[0])
         import h5py
         with h5py.File(store) as f:
             features = f['features'].id.get_offset(), f['features'].id.get_storage_size()

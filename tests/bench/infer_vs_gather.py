@@ -14,10 +14,11 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+from measure import run
 
 GROUP = '/sys/fs/cgroup/memory/gnnrun-gather'
 
@@ -61,10 +62,7 @@ def limited(limit, command):
     def enter():
         with open(GROUP + '/tasks', 'w') as f:
             f.write(str(os.getpid()))
-    p = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=enter)
-    if p.returncode != 0:
-        sys.exit(f'{command}: exit {p.returncode}\n{p.stderr}')
-    return json.loads(p.stdout)
+    return json.loads(run(*command, preexec_fn=enter))
 
 
 def drop(path):
@@ -94,11 +92,9 @@ def main():
     found = {'infer': [], 'gather': [], 'torch': []}
     with tempfile.TemporaryDirectory(dir=a.folder) as folder:
         store, model, out = (os.path.join(folder, x) for x in ('g.h5', 'm.safetensors', 'e.h5'))
-        subprocess.run([a.gnnrun, 'generate', 'rmat', store, '--scale', str(a.scale),
-                        '--edge-factor', str(a.edge_factor), '--feat-dim', str(dims[0])],
-                       check=True, capture_output=True)
-        subprocess.run([a.gnnrun, 'model', '--seeded', 'gcn', '--dims', a.dims, '--out', model],
-                       check=True, capture_output=True)
+        run(a.gnnrun, 'generate', 'rmat', store, '--scale', a.scale, '--edge-factor',
+            a.edge_factor, '--feat-dim', dims[0])
+        run(a.gnnrun, 'model', '--seeded', 'gcn', '--dims', a.dims, '--out', model)
         for _ in range(a.repeats):
             drop(store)
             found['infer'].append(limited(a.limit, [

@@ -14,10 +14,11 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+from measure import run
 
 parser = argparse.ArgumentParser(description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -30,11 +31,6 @@ parser.add_argument('--repeats', type=int, default=5)
 parser.add_argument('--threads', type=int, default=2)
 parser.add_argument('--json')
 args = parser.parse_args()
-
-
-def run(*command):
-    return subprocess.run([args.gnnrun, *map(str, command)], check=True, capture_output=True,
-                          text=True).stdout
 
 
 class Torch:
@@ -73,16 +69,16 @@ def main():
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         store, model, out = (os.path.join(folder, n) for n in ('g.h5', 'm.safetensors', 'e.h5'))
         dims = args.dims.split(',')
-        run('generate', 'rmat', store, '--scale', args.scale, '--edge-factor', args.edge_factor,
-            '--feat-dim', dims[0])
-        run('model', '--seeded', 'gcn', '--dims', args.dims, '--out', model)
+        run(args.gnnrun, 'generate', 'rmat', store, '--scale', args.scale,
+            '--edge-factor', args.edge_factor, '--feat-dim', dims[0])
+        run(args.gnnrun, 'model', '--seeded', 'gcn', '--dims', args.dims, '--out', model)
         import h5py
         import numpy as np
         peer = Torch(store, model)
         figures = {k: [] for k in ('feature_s', 'stream_s', 'wall_s', 'torch_coo_s', 'torch_csr_s')}
         for repeat in range(args.repeats + 1):
-            report = json.loads(run('infer', store, '--model', model, '--out', out, '--json',
-                                    '--threads', args.threads))
+            report = json.loads(run(args.gnnrun, 'infer', store, '--model', model, '--out', out,
+                                    '--json', '--threads', args.threads))
             coo, want = peer.time(peer.coo)
             csr, _ = peer.time(peer.csr)
             if repeat == 0:

@@ -14,9 +14,9 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
+
+from measure import arguments, run
 
 parser = argparse.ArgumentParser(description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -28,24 +28,15 @@ parser.add_argument('--width', type=int, default=256)
 parser.add_argument('--repeats', type=int, default=3)
 parser.add_argument('--archs', default='gcn,sage,gat')
 parser.add_argument('--json')
-end = sys.argv.index('--') if '--' in sys.argv else len(sys.argv)
-options = sys.argv[end + 1:]
-args = parser.parse_args(sys.argv[1:end])
-
-
-def run(*command):
-    done = subprocess.run([args.gnnrun, *map(str, command)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f'{" ".join(map(str, command))}\n{done.stderr}')
-    return done.stdout
+args, options = arguments(parser)
 
 
 def make_stores(folder):
     size = ('--vertices', args.vertices, '--edges', args.vertices * args.degree, '--feat-dim',
             args.width)
     stores = {'R-MAT': os.path.join(folder, 'rmat.h5'), 'sbm': os.path.join(folder, 'sbm.h5')}
-    run('generate', 'rmat', stores['R-MAT'], *size)
-    run('generate', 'sbm', stores['sbm'], *size, '--communities',
+    run(args.gnnrun, 'generate', 'rmat', stores['R-MAT'], *size)
+    run(args.gnnrun, 'generate', 'sbm', stores['sbm'], *size, '--communities',
         max(args.vertices // 1000, 2), '--no-shuffle')
     return stores
 
@@ -67,8 +58,9 @@ def measure(folder, arch, store, dims, plan):
     heads = ('--heads', '4,1') if arch == 'gat' else ()
     if arch == 'gat':
         dims = (dims[0], dims[1] // 4, dims[2])
-    run('model', '--seeded', arch, '--dims', ','.join(map(str, dims)), *heads, '--out', model)
-    return [json.loads(run('infer', store, '--model', model, '--out',
+    run(args.gnnrun, 'model', '--seeded', arch, '--dims', ','.join(map(str, dims)), *heads,
+        '--out', model)
+    return [json.loads(run(args.gnnrun, 'infer', store, '--model', model, '--out',
                            os.path.join(folder, 'e.h5'), '--json', '--backend', 'cpu', *plan,
                            *options)) for _ in range(args.repeats)]
 

@@ -11,24 +11,16 @@ those that the kernel counts for the process, from and to the disk. Written to D
 store, the reordered one, and runs, up to four times the features.
 """
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
+
+from measure import run_watched
 
 
 def run(*args):
     """The JSON object that the program prints, GB from and to the disk, the load before."""
     load = os.getloadavg()[0]
-    p = subprocess.Popen([*map(str, args), '--json', '--progress', 'never', '--log', 'error'],
-                         stdout=subprocess.PIPE, text=True)
-    text = p.stdout.read()
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = os.waitstatus_to_exitcode(status)
-    if p.returncode != 0:
-        sys.exit(f'{" ".join(map(str, args))}: exit {p.returncode}')
-    report = json.loads(text) if text.startswith('{') else {}
+    report, usage = run_watched(*args, '--json', '--progress', 'never', '--log', 'error')
     report.update(disk_read=usage.ru_inblock * 512e-9, disk_written=usage.ru_oublock * 512e-9,
                   load=load)
     return report

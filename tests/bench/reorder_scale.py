@@ -11,23 +11,16 @@ resident set, page cache not counted. Load is the machine's before each run: wha
 takes is missing here. How far a run is goes to standard error.
 """
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
+
+from measure import run_watched
 
 
 def run(*args):
     """The JSON object that the program prints, and its largest resident set in GB."""
-    p = subprocess.Popen([*map(str, args), '--json'],
-                         stdout=subprocess.PIPE, text=True)
-    text = p.stdout.read()
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = os.waitstatus_to_exitcode(status)
-    if p.returncode != 0:
-        sys.exit(f'{" ".join(map(str, args))}: exit {p.returncode}')
-    return json.loads(text) if text else {}, usage.ru_maxrss / 1e6
+    report, usage = run_watched(*args, '--json')
+    return report, usage.ru_maxrss / 1e6
 
 
 def main():

@@ -13,18 +13,14 @@ import argparse
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
+
+from measure import run
 
 MIXINGS = .02, .05, .1, .2
 ORDERS = (('rcm', ()), ('atlas', ()), ('taurus', ('--bootstrap', 'rcm')),
           ('taurus', ('--bootstrap', 'original')))
-
-
-def run(gnnrun, *args):
-    return subprocess.run([gnnrun, *map(str, args)], check=True, capture_output=True,
-                          text=True).stdout
 
 
 def import_folder(gnnrun, folder, store):
