@@ -65,7 +65,7 @@ static void free_lists(struct bench *t)
 		gnn_mem_free((void *)(uintptr_t)t->list[d].narrow);
 }
 
-/* Bytes read and written a second by a copy within the backend's memory; 0: all of the machine's. */
+/* Bytes read and written a second by a copy within memory; `memory` 0: all of the machine's. */
 static double copy_rate(struct gnn_backend *b, uint64_t memory)
 {
 	const uint64_t most = memory > 0 ? memory / 4 : COPY_BYTES;
