@@ -123,6 +123,45 @@ class TrainingPapers(unittest.TestCase):
         self.assertEqual(step['bottom_vertices'], 0)
         self.assertGreater(layer['bottom_vertices'], 0)
 
+    STAND_IN = """#!{python}
+# As a program on a GPU whose batches take 300 MiB.
+import os, sys
+args = ['step-cpu' if x.startswith('step-gpu') else 'cpu' if x == 'cuda' else x
+        for x in sys.argv[1:]]
+if '--gpu-memory' in args:
+    at = args.index('--gpu-memory')
+    limit = int(args[at + 1][:-1])
+    del args[at:at + 2]
+    if limit < 300:
+        print(f'are left: {{300 - limit}}.0 MiB more of --gpu-memory would suffice',
+              file=sys.stderr)
+        sys.exit(71)
+os.execv({program!r}, [{program!r}, *args])
+"""
+
+    def test_on_a_gpu_there_are_four_cases_within_a_limit_of_memory(self):
+        name = os.path.join(self.folder.name, 'stand-in')
+        with open(name, 'w') as f:
+            f.write(self.STAND_IN.format(python=sys.executable, program=PROGRAM))
+        os.chmod(name, 0o755)
+        for figure in ('fig2', 'fig12'):
+            p = subprocess.run([sys.executable, '-B', os.path.join(PAPERS, 'neutronorch.py'), name,
+                                figure, '--scale', 'tiny', '--graphs', 'products', '--train-count',
+                                '96', '--out', os.path.join(self.folder.name, 'gpu'), '--',
+                                '--backend', 'cuda'], capture_output=True, text=True, check=False)
+            self.assertEqual(p.returncode, 0, p.stderr)
+        with open(os.path.join(self.folder.name, 'gpu', 'fig2.json')) as f:
+            self.assertEqual([x['case'] for x in json.load(f)['rows']],
+                             ['step-cpu', 'step-gpu-sample', 'step-gpu-gather', 'step-gpu',
+                              'layer'])
+        with open(os.path.join(self.folder.name, 'gpu', 'fig12.json')) as f:
+            result = json.load(f)
+        self.assertEqual(result['base'], 'step-gpu-sample')
+        for row, run in zip(result['rows'], result['runs']):
+            self.assertEqual(row['device_MiB'], 300 + 2 + 64)
+            # 40 super-batches of two steps, three an epoch.
+            self.assertEqual(len(run['epochs']), 27 if '--hybrid' in run['options'] else 2)
+
 
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -2,7 +2,7 @@
 """Figures and tables of the paper on layer-based orchestration of training, run by this program.
 
 usage: neutronorch.py GNNRUN FIGURE [--scale tiny|small|large] [--graphs a,b] [--epochs N]
-       [--data DIR] [--quick] [--out DIR] [-- train options]
+       [--train-count N] [--device-share X] [--data DIR] [--quick] [--out DIR] [-- train options]
 
 FIGURE: graphs table1 table2 fig2 fig5 fig6 fig7 fig10 fig12 fig13 fig14 fig15 fig16 depth batch, or
 all. Each writes DIR/FIGURE.json (every run's report and the rows), DIR/FIGURE.dat and, but for
@@ -13,6 +13,7 @@ for them.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ SCALES = {'tiny': (20000, 8, 40), 'small': (200, 2, 1000), 'large': (8, 1, 20000
 # vertices and edges divided by, features and hidden divided by, training vertices at most in 100s
 FANOUT = (25, 10, 5, 5, 5)  # next to the seeds first
 LAYER = ('--orchestration', 'layer')
+DEVICE_LEAST = 256 << 20  # of device memory; below it a share of the features is no GPU's
 HOT = ('--hot-ratio', .2)  # as the paper's 10 to 30 %; labels of these runs are random
 EMBED = (*LAYER, '--reuse', 'embeddings', *HOT)
 
@@ -37,7 +39,7 @@ class Lab:
     """Stores and runs of one scale, kept under DIR/work and made once."""
 
     def __init__(self, a):
-        self.a, self.runs = a, []
+        self.a, self.runs, self.limit = a, [], {}
         self.work = os.path.join(a.out, 'work')
         os.makedirs(self.work, exist_ok=True)
         self.gpu = 'cuda' in a.options
@@ -54,9 +56,12 @@ class Lab:
         wanted = self.a.graphs.split(',') if self.a.graphs else few or list(GRAPHS)
         return self.sweep(wanted) if len(wanted) > 2 else wanted
 
+    def start(self, *args):
+        return subprocess.run([self.a.gnnrun, *map(str, args), '--json', '--progress', 'never'],
+                              capture_output=True, text=True, check=False)
+
     def call(self, *args):
-        p = subprocess.run([self.a.gnnrun, *map(str, args), '--json', '--progress', 'never'],
-                           capture_output=True, text=True, check=False)
+        p = self.start(*args)
         if p.returncode != 0:
             sys.exit(f'{" ".join(map(str, args))}: exit {p.returncode}\n{p.stderr}')
         return json.loads(p.stdout) if p.stdout else {}
@@ -74,32 +79,61 @@ class Lab:
         if not os.path.exists(path):
             self.call('generate', 'power', path, '--vertices', vertices, '--edges', edges,
                       '--feat-dim', features, '--classes', classes, '--train-count',
-                      min(vertices * 65 // 100, SCALES[self.a.scale][2] * 100))
+                      self.train_count(name))
         return path
 
-    def train(self, label, store, hidden, *options, layers=3, arch='gcn', batch=None, epochs=None):
+    def train_count(self, name):
+        most = self.a.train_count or SCALES[self.a.scale][2] * 100
+        return min(self.shape(name)[0] * 65 // 100, most)
+
+    def settling(self, name, n):
+        """Epochs that the hybrid takes to settle, 40 super-batches, and the asked-for at least."""
+        steps = -(-self.train_count(name) // self.batch)
+        return max(self.a.epochs, -(-40 * n // steps))
+
+    def within(self, name, *args):
+        """A run whose device has a share of the graph's features, or, where batches take more than
+        that, as much as they do: that is the graph's limit from there on."""
+        if not self.gpu or name is None:
+            return self.call(*args)
+        vertices, _, features, _, _ = self.shape(name)
+        limit = self.limit.setdefault(
+            name, int(max(DEVICE_LEAST, self.a.device_share * vertices * features * 4)) >> 20)
+        while True:
+            p = self.start(*args, '--gpu-memory', f'{limit}M')
+            more = re.search(r'([0-9.]+) MiB more of --gpu-memory would suffice', p.stderr)
+            if p.returncode == 0:
+                self.limit[name] = limit
+                return json.loads(p.stdout)
+            if p.returncode != 71 or limit > 8 * self.limit[name] + (4 << 10):
+                sys.exit(f'{" ".join(map(str, args))}: exit {p.returncode}\n{p.stderr}')
+            limit = int(limit + float(more[1]) * 1.05 + 64) if more else limit + limit // 2
+
+    def train(self, label, store, hidden, *options, layers=3, arch='gcn', batch=None, epochs=None,
+              name=None):
         """The report of a run, with the last epoch's figures and the machine's use."""
         out, metrics = (os.path.join(self.work, x) for x in ('m.safetensors', 'm.jsonl'))
         shutil.rmtree(out + '.ckpt', ignore_errors=True)
         epochs = epochs or self.a.epochs
-        r = self.call('train', store, '--out', out, '--arch', arch, '--layers', layers,
-                      '--hidden', hidden, '--fanout', ','.join(map(str, FANOUT[:layers])),
-                      '--batch-size', batch or self.batch, '--epochs', epochs,
-                      '--eval-every', epochs, '--dropout', 0, '--metrics', metrics, *options,
-                      *self.a.options)
+        r = self.within(name, 'train', store, '--out', out, '--arch', arch, '--layers', layers,
+                        '--hidden', hidden, '--fanout', ','.join(map(str, FANOUT[:layers])),
+                        '--batch-size', batch or self.batch, '--epochs', epochs,
+                        '--eval-every', epochs, '--dropout', 0, '--metrics', metrics, *options,
+                        *self.a.options)
         with open(metrics) as f:
             use = [x for x in map(json.loads, f) if x['event'] == 'usage']
         last = r['epochs'][-1]
         r.update(label=label, options=[str(x) for x in options],
                  cores=sum(x['cpu_cores'] for x in use) / max(1, len(use)),
                  gpu=sum(x['gpu_busy'] or 0 for x in use) / max(1, len(use)),
-                 epoch_s=min(e['wall_s'] - e['eval_s'] for e in r['epochs']), last=last)
+                 epoch_s=min(e['wall_s'] - e['eval_s'] for e in r['epochs']), last=last,
+                 device_MiB=self.limit.get(name, 0))
         self.runs.append(r)
         return r
 
     def run(self, name, label, *options, **more):
         return self.train(f'{name} {label}', self.store(name), self.shape(name)[4], *options,
-                          **more)
+                          name=name, **more)
 
 
 def super_batch(lab):
@@ -125,8 +159,9 @@ def fig2(lab):
     for case in (*lab.cases, 'layer'):
         more = () if case != 'layer' else EMBED[2:]
         r = lab.run(lab.graphs('reddit')[0], case, '--orchestration', case, *more)
-        rows.append((case, r['epoch_s'], r['cores'], r['gpu'], r['last']['gpu_idle_s']))
-    return ('case', 'seconds', 'cores', 'gpu', 'idle_s'), rows
+        rows.append((case, r['epoch_s'], r['cores'], r['gpu'], r['last']['gpu_idle_s'],
+                     r['last']['h2d_bytes'] / 1e6))
+    return ('case', 'seconds', 'cores', 'gpu', 'idle_s', 'h2d_MB'), rows
 
 
 def table1(lab):
@@ -209,7 +244,7 @@ def fig10(lab):
             for case in (*lab.cases, 'layer'):
                 reuse = EMBED[2:] if case == 'layer' else ()
                 r = lab.train(f'{name} {arch} {case}', lab.store(name), hidden, '--orchestration',
-                              case, *reuse, *more, arch=arch)
+                              case, *reuse, *more, arch=arch, name=name)
                 times.append(r['epoch_s'])
                 rows.append((f'{name}-{arch}-{case}', r['epoch_s'], times[0] / r['epoch_s']))
     return ('run', 'seconds', 'gain_over_first'), rows
@@ -232,15 +267,17 @@ def fig12(lab):
     for name in lab.graphs():
         before = base = None
         for label, options in gains(lab):
-            r = lab.run(name, label, *options)
+            r = lab.run(name, label, *options, epochs=lab.settling(name, super_batch(lab))
+                        if '--hybrid' in options else None)
             base, before = base or r['epoch_s'], before or r['epoch_s']
             e = r['last']
             rows.append((f'{name}-{label}', r['epoch_s'], before / r['epoch_s'],
                          base / r['epoch_s'], e['gathered_bytes'] / 1e6, e['h2d_bytes'] / 1e6,
-                         e['cpu_embed_s'], e['gpu_idle_s'], e['max_staleness']))
+                         e['cpu_embed_s'], e['gpu_idle_s'], e['max_staleness'], r['cores'],
+                         r['gpu'], r['device_MiB']))
             before = r['epoch_s']
     return ('run', 'seconds', 'gain', 'gain_over_base', 'gathered_MB', 'h2d_MB', 'cpu_embed_s',
-            'idle_s', 'max_staleness'), rows
+            'idle_s', 'max_staleness', 'cores', 'gpu', 'device_MiB'), rows
 
 
 def hot_runs(lab, ratios):
@@ -262,8 +299,11 @@ def fig13(lab):
 
 
 def fig14(lab):
-    rows = [(f'{policy}-{ratio}', r['last']['compute_s'], r['epoch_s'], r['last']['cpu_embed_s'])
-            for policy, ratio, r in hot_runs(lab, (0, .1, .2, .3))]
+    base = lab.run(lab.graphs('wikipedia')[0], lab.base, '--orchestration', lab.base)
+    runs = [(lab.base, base)] + [(f'{policy}-{ratio}', r)
+                                 for policy, ratio, r in hot_runs(lab, (0, .1, .2, .3))]
+    rows = [(label, r['last']['compute_s'], r['epoch_s'], r['last']['cpu_embed_s'])
+            for label, r in runs]
     return ('run', 'train_s', 'seconds', 'cpu_embed_s'), rows
 
 
@@ -376,6 +416,8 @@ def main():
     p.add_argument('--scale', choices=SCALES, default='small')
     p.add_argument('--graphs', help='some of them: ' + ','.join(GRAPHS))
     p.add_argument('--epochs', type=int, default=2)
+    p.add_argument('--train-count', type=int, help='training vertices, instead of the scale\'s')
+    p.add_argument('--device-share', type=float, default=.25, help='of the features, on a GPU')
     p.add_argument('--data', help='folder with amazon_photo, for fig16')
     p.add_argument('--quick', action='store_true')
     p.add_argument('--out', default='papers-out')
