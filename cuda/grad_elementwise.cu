@@ -3,7 +3,8 @@
  *
  *   gather   to[r] = widen(cache[place[id[r]]], or table[id[r]])    a warp a row, 16-byte accesses
  *            where rows are aligned; the table is device memory, or pinned host memory read in
- *            place, where with `shift` each access of a warp lies in whole 128-byte lines
+ *            place, where with `shift` each access of a warp lies in whole 128-byte lines;
+ *            dropout falls on what was read before it is written
  *   dropout  a warp takes rows that lie behind one another, 16 bytes a lane
  *   activations, bias and mean over heads, optimiser: one thread an element, grid-stride
  *
@@ -30,10 +31,25 @@ template <typename T> struct alignas(16) chunk {
 	T v[16 / sizeof(T)];
 };
 
+/* A row's dropout. */
+struct fall {
+	uint64_t key;
+	uint32_t below;
+	float    scale;
+};
+
+template <bool DROP>
+static __device__ __forceinline__ float behind(const fall &f, int64_t column, float x)
+{
+	if (!DROP)
+		return x;
+	return gnn_drop_draw(f.key, (uint32_t)column) < f.below ? 0.0f : x * f.scale;
+}
+
 /* A row by one warp, 16 bytes a lane; `WIDE`: rows are whole chunks, on both sides. */
-template <typename T, bool WIDE>
+template <typename T, bool WIDE, bool DROP>
 static __device__ __forceinline__ void gather_row(float *y, const T *from, uint32_t width,
-	bool shift)
+	bool shift, const fall &f)
 {
 	const int64_t items = 16 / sizeof(T), lane = threadIdx.x % WARP;
 	const int64_t past = (uintptr_t)from % (shift ? LINE_BYTES : 16) / sizeof(T);
@@ -54,14 +70,17 @@ static __device__ __forceinline__ void gather_row(float *y, const T *from, uint3
 #pragma unroll
 		for (int64_t k = 0; k < items; k += WIDE ? 4 : 1)
 			if (WIDE)
-				gnn_store4(y + j + k, {{widen(q.v[k]), widen(q.v[k + 1]),
-					widen(q.v[k + 2]), widen(q.v[k + 3])}});
+				gnn_store4(y + j + k, {{behind<DROP>(f, j + k, widen(q.v[k])),
+					behind<DROP>(f, j + k + 1, widen(q.v[k + 1])),
+					behind<DROP>(f, j + k + 2, widen(q.v[k + 2])),
+					behind<DROP>(f, j + k + 3, widen(q.v[k + 3]))}});
 			else if (j + k >= 0 && j + k < width)
-				y[j + k] = widen(q.v[k]);
+				y[j + k] = behind<DROP>(f, j + k, widen(q.v[k]));
 	}
 }
 
-template <typename T, bool WIDE> static __global__ void gather_kernel(gnn_gather_args a)
+template <typename T, bool WIDE, bool DROP>
+static __global__ void gather_kernel(gnn_gather_args a)
 {
 	const uint64_t stride = gnn_grid_stride() / WARP;
 	unsigned long long missed = 0;
@@ -69,18 +88,30 @@ template <typename T, bool WIDE> static __global__ void gather_kernel(gnn_gather
 	for (uint64_t r = gnn_grid_first() / WARP; r < a.rows; r += stride) {
 		const uint64_t id = a.id != NULL ? a.id[r] : r;
 		const uint32_t place = a.place != NULL ? a.place[id] : GNN_NO_PLACE;
-		float *y = a.to + (a.row != NULL ? a.row[r] : r) * a.width;
+		const uint64_t row = a.row != NULL ? a.row[r] : r;
+		const fall f = {DROP ? gnn_rng_u64(a.drop.seed, a.drop.stream, a.name[row]) : 0,
+			a.drop.below, a.drop.scale};
+		float *y = a.to + row * a.width;
 
 		missed += place == GNN_NO_PLACE;
 		if (place != GNN_NO_PLACE)
-			gather_row<T, WIDE>(y, (const T *)a.cache + (uint64_t)place * a.width,
-				a.width, false);
+			gather_row<T, WIDE, DROP>(y, (const T *)a.cache + (uint64_t)place * a.width,
+				a.width, false, f);
 		else if (a.table != NULL)
-			gather_row<T, WIDE>(y, (const T *)a.table + id * a.width, a.width,
-				a.shift);
+			gather_row<T, WIDE, DROP>(y, (const T *)a.table + id * a.width, a.width,
+				a.shift, f);
 	}
 	if (a.missed != NULL && threadIdx.x % WARP == 0 && missed > 0)
 		atomicAdd((unsigned long long *)a.missed, missed);
+}
+
+template <typename T, bool WIDE>
+static void start_gather(const struct gnn_gather_args *a, unsigned grid, cudaStream_t s)
+{
+	if (a->drop.below > 0)
+		gather_kernel<T, WIDE, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
+	else
+		gather_kernel<T, WIDE, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
 }
 
 template <typename T> static int launch_gather(const struct gnn_gather_args *a, cudaStream_t s)
@@ -92,9 +123,9 @@ template <typename T> static int launch_gather(const struct gnn_gather_args *a, 
 		grid = a->blocks;
 	if (gnn_aligned16(a->table, pitch) && gnn_aligned16(a->cache, pitch) &&
 		gnn_aligned16(a->to, 0))
-		gather_kernel<T, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
+		start_gather<T, true>(a, grid, s);
 	else
-		gather_kernel<T, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
+		start_gather<T, false>(a, grid, s);
 	GNN_RET_LAUNCH("gather");
 	return GNN_OK;
 }
@@ -103,6 +134,7 @@ extern "C" int gnn_cuda_run_gather(const struct gnn_gather_args *a, void *stream
 {
 	cudaStream_t s = (cudaStream_t)stream;
 
+	GNN_ASSERT(a->drop.below == 0 || a->name != NULL);
 	if (a->rows == 0 || a->width == 0)
 		return GNN_OK;
 	switch (a->dtype) {

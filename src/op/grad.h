@@ -18,7 +18,10 @@
 
 #define GNN_NO_PLACE UINT32_MAX
 
-/* Rows of a table by id, widened to floats: to[row] = cache[place[id]], or else table[id]. */
+/*
+ * Rows of a table by id, widened to floats: to[row] = cache[place[id]], or else table[id]; with a
+ * `drop` the bits are those of a dropout behind it.
+ */
 struct gnn_gather_args {
 	const void     *table;  /* NULL: rows that the cache lacks are left as they are */
 	enum gnn_dtype  dtype;  /* of table and cache */
@@ -32,6 +35,8 @@ struct gnn_gather_args {
 	uint64_t       *missed; /* += rows without a place; NULL: not wanted */
 	uint32_t        blocks; /* a GPU's, at most; 0: as many as the rows take */
 	bool            shift;  /* a GPU's lanes start at a 128-byte line, not at the row */
+	struct gnn_drop drop;   /* below 0: none */
+	const uint64_t *name;   /* of each row of `to`, to the dropout */
 };
 
 /* y (rows, dim_out) = x (rows, dim_in) w^T, w (dim_out, dim_in); `add`: onto what is there. */

@@ -94,7 +94,8 @@ static int gather(const struct way *w, struct gnn_backend *b, uint64_t first, ui
 		.width = t->source->dim, .id = w->a->there + first, .rows = end - first,
 		.to = w->a->to + first * t->source->dim,
 		.blocks = in_place ? t->blocks : 0,
-		.shift = in_place && row_bytes % LINE_BYTES != 0};
+		.shift = in_place && row_bytes % LINE_BYTES != 0, .drop = w->a->drop,
+		.name = w->a->there + first};
 
 	if (first == end)
 		return GNN_OK;
@@ -184,6 +185,19 @@ out:
 	return rc;
 }
 
+/* Rows that were copied to where they stay. */
+static int drop(const struct way *w, uint64_t first, uint64_t count)
+{
+	const uint32_t dim = w->d->table->source->dim;
+	struct gnn_backend *b = w->d->backend;
+	float *at = w->a->to + first * dim;
+
+	if (w->a->drop.below == 0)
+		return GNN_OK;
+	return b->ops->grad->dropout(b, &(struct gnn_dropout_args){.from = at, .to = at,
+		.id = w->a->there + first, .rows = count, .width = dim, .drop = w->a->drop});
+}
+
 /* Rows of one strip, which the CPU has gathered, to where they go. */
 static int send(struct way *w, const void *strip, uint64_t at, uint64_t count)
 {
@@ -193,13 +207,16 @@ static int send(struct way *w, const void *strip, uint64_t at, uint64_t count)
 	const uint64_t bytes = count * dim * sizeof(float);
 	int rc;
 
-	if (w->staged_row == NULL)
-		return b->ops->copy(b, w->a->to + (w->first + at) * dim, bytes, strip, bytes,
-			bytes, 1);
+	if (w->staged_row == NULL) {
+		GNN_TRY(b->ops->copy(b, w->a->to + (w->first + at) * dim, bytes, strip, bytes,
+			bytes, 1));
+		return drop(w, w->first + at, count);
+	}
 	GNN_TRY(b->ops->copy(b, d->there_strip.data, bytes, strip, bytes, bytes, 1));
 	GNN_TRY(b->ops->grad->gather(b, &(struct gnn_gather_args){.table = d->there_strip.data,
 		.dtype = GNN_F32, .width = dim, .rows = count, .to = w->a->to,
-		.row = (uint64_t *)d->there_row.data + at}));
+		.row = (uint64_t *)d->there_row.data + at, .drop = w->a->drop,
+		.name = w->a->there}));
 out:
 	return rc;
 }

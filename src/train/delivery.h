@@ -11,12 +11,14 @@
  *   staged                the CPU gathers strips into pinned memory while the last one is copied
  *   both                  a share of the rows like zero-copy, on another stream, the rest staged
  *
- * With a cache each takes the rows that it lacks; a kernel adds those it has. Whatever the way, the
- * rows are the same.
+ * With a cache each takes the rows that it lacks; a kernel adds those it has. Dropout falls on rows
+ * where a kernel brings them, on those that are copied behind their copies; tables and cache have
+ * them as they are. Whatever the way, the rows are the same.
  */
 #ifndef GNN_TRAIN_DELIVERY_H
 #define GNN_TRAIN_DELIVERY_H
 
+#include "op/drop.h"
 #include "train/collect.h"
 #include "train/table.h"
 
@@ -41,6 +43,7 @@ struct gnn_delivery_args {
 	const gnn_vid *host;         /* the same in host memory; NULL: copied where needed */
 	uint64_t       rows;
 	float         *to;           /* (rows, dim) on the device */
+	struct gnn_drop drop;        /* falls on them by id; below 0: none does */
 	uint64_t       bus_bytes;    /* out: copied, or read in place */
 	uint64_t       hits;         /* out: rows that the cache had */
 	double         collect_s;    /* out: the CPU gathered */

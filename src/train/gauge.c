@@ -89,7 +89,8 @@ static void choose(const struct gauge *g, struct gnn_table *t)
 	say(g, t);
 }
 
-static int measure_all(struct gnn_table *t, const struct gnn_batch *batch, uint32_t threads)
+static int measure_all(struct gnn_table *t, const struct gnn_net *net,
+	const struct gnn_batch *batch, uint32_t threads)
 {
 	const uint64_t rows = batch->sample.id_count, bytes = rows * sizeof(gnn_vid);
 	struct gauge g = {.table = t, .threads = threads};
@@ -102,7 +103,8 @@ static int measure_all(struct gnn_table *t, const struct gnn_batch *batch, uint3
 	GNN_TRY(b->ops->copy(b, id.data, bytes, batch->sample.id, bytes, bytes, 1));
 	GNN_TRY(b->ops->sync(b));
 	g.args = (struct gnn_delivery_args){.there = id.data,
-		.host = t->samples ? NULL : batch->sample.id, .rows = rows, .to = x.data};
+		.host = t->samples ? NULL : batch->sample.id, .rows = rows, .to = x.data,
+		.drop = gnn_net_input_drop(net, 0)};
 	GNN_TRY(measure_in_place(&g, t));
 	if (!t->open)
 		goto out;
@@ -138,7 +140,7 @@ int gnn_gauge_gather(struct gnn_table *t, const struct gnn_batches_opts *from, u
 	GNN_TRY(gnn_batches_start(&batches, &o));
 	GNN_TRY(gnn_batches_next(batches, &batch));
 	if (batch->sample.id_count > 0) /* a rank may have no seeds */
-		GNN_TRY(measure_all(t, batch, threads));
+		GNN_TRY(measure_all(t, o.net, batch, threads));
 	gnn_batches_put(batches, batch);
 	t->open = false;
 out:

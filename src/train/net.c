@@ -132,6 +132,12 @@ struct gnn_drop gnn_net_drop(const struct gnn_pass_layer *p, uint32_t part)
 	return gnn_drop_of(p->training ? p->n->dropout : 0.0, p->n->seed, stream);
 }
 
+struct gnn_drop gnn_net_input_drop(const struct gnn_net *n, uint64_t step)
+{
+	return gnn_net_drop(&(struct gnn_pass_layer){.n = (struct gnn_net *)n, .step = step,
+		.training = true}, 0);
+}
+
 /* 0, 1, 2 ... up to the largest block so far: which state row a group of edges adds to. */
 static int number_rows(struct gnn_net *n, uint64_t count)
 {
@@ -263,7 +269,7 @@ int gnn_net_layer(struct gnn_net *n, uint32_t layer, const struct gnn_layer_inpu
 	GNN_ASSERT(!gnn_block_is_bare(in->block) ||
 		(layer == 0 && n->shape.arch != GNN_ARCH_GAT));
 	set_rows(&p, in, in->x);
-	if (gnn_net_drop(&p, 0).below > 0)
+	if (!in->dropped && gnn_net_drop(&p, 0).below > 0)
 		GNN_TRY(drop_rows(&p, in));
 	GNN_TRY(gnn_net_take(n, layer, GNN_SLOT_Y, in->block->dst_count * p.dim_out, y));
 	if (n->shape.arch == GNN_ARCH_GAT)
@@ -281,17 +287,20 @@ const float *gnn_net_dropped(struct gnn_net *n, uint32_t layer, const struct gnn
 {
 	const struct gnn_pass_layer p = pass_of(n, layer, in);
 
-	return gnn_net_drop(&p, 0).below > 0 ? n->buffer[layer][GNN_SLOT_X].data : in->x;
+	return !in->dropped && gnn_net_drop(&p, 0).below > 0 ? n->buffer[layer][GNN_SLOT_X].data
+		: in->x;
 }
 
-static struct gnn_layer_input input_of(struct gnn_net *n, const struct gnn_sample *s,
-	uint32_t layer, const float *x, uint64_t step)
+static struct gnn_layer_input layer_input(struct gnn_net *n, const struct gnn_net_input *in,
+	uint32_t layer)
 {
+	const struct gnn_sample *s = in->sample;
 	const bool mixed = layer == 0 && s->mix != NULL;
 
 	return (struct gnn_layer_input){.block = mixed ? &s->mix->block : &s->block[layer],
-		.id = mixed ? s->mix->id : s->id, .step = step, .training = true,
-		.x = layer == 0 ? x : n->buffer[layer - 1][s->mix != NULL && layer == 1
+		.id = mixed ? s->mix->id : s->id, .step = in->step, .training = true,
+		.dropped = layer == 0 && in->dropped,
+		.x = layer == 0 ? in->x : n->buffer[layer - 1][s->mix != NULL && layer == 1
 			? GNN_SLOT_MIXED : GNN_SLOT_Y].data};
 }
 
@@ -327,14 +336,14 @@ out:
 	return rc;
 }
 
-int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
-	float **y)
+int gnn_net_forward(struct gnn_net *n, const struct gnn_net_input *input, float **y)
 {
+	const struct gnn_sample *s = input->sample;
 	int rc = GNN_OK;
 
 	GNN_ASSERT(s->mix == NULL || n->shape.layers > 1);
 	for (uint32_t l = 0; l < n->shape.layers; l++) {
-		const struct gnn_layer_input in = input_of(n, s, l, x, step);
+		const struct gnn_layer_input in = layer_input(n, input, l);
 
 		GNN_TRY(l == 0 && s->mix != NULL ? mix_forward(n, &in, s->mix) :
 			gnn_net_layer(n, l, &in, y));
@@ -419,14 +428,14 @@ out:
 	return rc;
 }
 
-int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
-	float *dy)
+int gnn_net_backward(struct gnn_net *n, const struct gnn_net_input *input, float *dy)
 {
+	const struct gnn_sample *s = input->sample;
 	int rc;
 
 	GNN_TRY(n->backend->ops->fill(n->backend, n->gradient, 0.0f, n->params.learned));
 	for (uint32_t l = n->shape.layers; l-- > 0;) {
-		const struct gnn_layer_input in = input_of(n, s, l, x, step);
+		const struct gnn_layer_input in = layer_input(n, input, l);
 		float *dx = NULL;
 
 		if (l > 0)

@@ -36,6 +36,15 @@ struct gnn_layer_input {
 	const float    *x;             /* (src_count, columns in); bare: gnn_net_parts of them */
 	uint64_t        step;
 	bool            training;
+	bool            dropped;       /* x is behind the layer's dropout as it comes */
+};
+
+/* What a step trains on. */
+struct gnn_net_input {
+	const struct gnn_sample *sample;
+	const float *x;                /* rows of features, or aggregates, for the first layer */
+	uint64_t     step;
+	bool         dropped;          /* x came by gnn_net_input_drop */
 };
 
 struct gnn_net;
@@ -63,11 +72,14 @@ int gnn_net_layer  (struct gnn_net *n, uint32_t layer, const struct gnn_layer_in
 /* A layer's rows behind dropout: its input, or what it keeps until its next forward. */
 const float *gnn_net_dropped(struct gnn_net *n, uint32_t layer, const struct gnn_layer_input *in);
 /* All layers in training. A mixed sample's first layer makes cold rows only. */
-int gnn_net_forward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
-	float **y);
+int gnn_net_forward(struct gnn_net *n, const struct gnn_net_input *in, float **y);
 /* Zeroes the gradient, then adds what comes from dy (seeds, columns out), which is overwritten. */
-int gnn_net_backward(struct gnn_net *n, const struct gnn_sample *s, const float *x, uint64_t step,
-	float *dy);
+int gnn_net_backward(struct gnn_net *n, const struct gnn_net_input *in, float *dy);
+/*
+ * The dropout of a step's rows of features, by their ids: who gathers them may apply it. Backward
+ * takes the rows behind it alone.
+ */
+struct gnn_drop gnn_net_input_drop(const struct gnn_net *n, uint64_t step);
 /* From now on; copied. NULL: alone again. */
 void gnn_net_join(struct gnn_net *n, const struct gnn_net_ranks *r);
 /* Which rows of the coming batch count (train/owners.h); borrowed until its backward is done. */

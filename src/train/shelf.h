@@ -41,6 +41,13 @@ struct gnn_staleness {
 	uint64_t bin[GNN_STALE_BINS]; /* rows; those that the batch makes itself are in bin 0 */
 };
 
+static inline void gnn_staleness_add(struct gnn_staleness *to, const struct gnn_staleness *t)
+{
+	to->most = gnn_max_u64(to->most, t->most);
+	for (uint32_t i = 0; i < GNN_STALE_BINS; i++)
+		to->bin[i] += t->bin[i];
+}
+
 struct gnn_shelves_opts {
 	struct gnn_plans_opts    plans;     /* but for `first` */
 	struct gnn_batches_opts  batches;   /* as the training draws them */

@@ -229,11 +229,13 @@ out:
 static int deliver(struct put *p, const gnn_vid *id, const gnn_vid *host, uint64_t rows, float *x)
 {
 	struct gnn_there *t = p->t;
-	struct gnn_delivery_args a = {.there = id, .host = host, .rows = rows, .to = x};
+	struct gnn_delivery_args a = {.there = id, .host = host, .rows = rows, .to = x,
+		.drop = gnn_net_input_drop(p->m->net, t->step)};
 	const uint64_t span = gnn_trace_begin();
 	int rc;
 
 	GNN_TRY(gnn_delivery_rows(p->m->delivery, &a));
+	t->dropped = true;
 	t->copied_bytes += a.bus_bytes;
 	t->cache_hits = a.hits;
 	t->collect_s += a.collect_s;
@@ -299,6 +301,7 @@ static void note(struct put *p)
 	t->staleness = (struct gnn_staleness){0};
 	t->copied_bytes = t->cache_hits = 0;
 	t->transfer_s = 0;
+	t->dropped = false;
 }
 
 static void lend(struct put *p)

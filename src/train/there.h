@@ -23,6 +23,7 @@ struct gnn_there {
 	struct gnn_sample  sample; /* pointers the backend reads */
 	struct gnn_mix     mix;    /* of the sample, if it has one */
 	const float       *x;
+	bool               dropped; /* x is behind the net's dropout: who gathered applied it */
 	const int64_t     *label;
 	const uint8_t     *labels;
 	float             *dy;     /* (seeds, classes) */
@@ -41,6 +42,11 @@ struct gnn_there {
 	struct gnn_room    id;     /* drawn ids in host memory */
 	struct gnn_collect_room rows;
 };
+
+static inline struct gnn_net_input gnn_there_input(const struct gnn_there *t)
+{
+	return (struct gnn_net_input){&t->sample, t->x, t->step, t->dropped};
+}
 
 /* A shelf on the device. */
 struct gnn_there_shelf {

@@ -250,6 +250,7 @@ out:
 /* Forward, loss and backward of this rank's seeds. */
 static int differentiate(struct run *r, const struct gnn_there *t, struct gnn_loss_args *loss)
 {
+	const struct gnn_net_input in = gnn_there_input(t);
 	struct gnn_backend *b = r->o->backend;
 	float *y;
 	int rc;
@@ -259,12 +260,12 @@ static int differentiate(struct run *r, const struct gnn_there *t, struct gnn_lo
 		return b->ops->fill(b, gnn_net_gradient(r->net), 0.0f,
 			gnn_net_params(r->net)->learned);
 	GNN_TRY(gnn_team_begin(r->team, &t->sample));
-	GNN_TRY(gnn_net_forward(r->net, &t->sample, t->x, t->step, &y));
+	GNN_TRY(gnn_net_forward(r->net, &in, &y));
 	loss->y = y;
 	GNN_TRY(b->ops->grad->loss(b, loss));
 	if (!isfinite(loss->loss))
 		GNN_TRY(refuse_loss(r, t, loss->loss));
-	GNN_TRY(gnn_net_backward(r->net, &t->sample, t->x, t->step, t->dy));
+	GNN_TRY(gnn_net_backward(r->net, &in, t->dy));
 out:
 	return rc;
 }
@@ -291,13 +292,6 @@ out:
 	return rc;
 }
 
-static void add_staleness(struct gnn_staleness *to, const struct gnn_staleness *t)
-{
-	to->most = gnn_max_u64(to->most, t->most);
-	for (uint32_t i = 0; i < GNN_STALE_BINS; i++)
-		to->bin[i] += t->bin[i];
-}
-
 static int learn(struct run *r, const struct gnn_there *t)
 {
 	struct gnn_epoch_report *e = &r->state.current;
@@ -305,7 +299,7 @@ static int learn(struct run *r, const struct gnn_there *t)
 
 	GNN_TRY(step(r, t));
 	e->cpu_embed_s += t->bottom.seconds;
-	add_staleness(&e->staleness, &t->staleness);
+	gnn_staleness_add(&e->staleness, &t->staleness);
 	e->sample_s += t->sample_s;
 	e->collect_s += t->collect_s;
 	e->transfer_s += t->transfer_s;

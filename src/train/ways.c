@@ -55,13 +55,14 @@ static int differentiate(struct contest *c, const struct gnn_there *t)
 	struct gnn_backend *b = c->train.backend;
 	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
 		.rows = t->seed_count, .width = c->o.source->classes};
+	const struct gnn_net_input in = gnn_there_input(t);
 	float *y;
 	int rc;
 
-	GNN_TRY(gnn_net_forward(c->net, &t->sample, t->x, t->step, &y));
+	GNN_TRY(gnn_net_forward(c->net, &in, &y));
 	loss.y = y;
 	GNN_TRY(b->ops->grad->loss(b, &loss));
-	GNN_TRY(gnn_net_backward(c->net, &t->sample, t->x, t->step, t->dy));
+	GNN_TRY(gnn_net_backward(c->net, &in, t->dy));
 out:
 	return rc;
 }

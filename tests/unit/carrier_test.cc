@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t STEPS = 9;
 
-gnn_net *make_net(gnn_backend *b)
+gnn_net *make_net(gnn_backend *b, double dropout)
 {
 	gnn_net *net = nullptr;
 	gnn_net_opts o{};
@@ -31,6 +31,8 @@ gnn_net *make_net(gnn_backend *b)
 	o.shape.channels[0] = 4;
 	o.shape.channels[1] = CLASSES;
 	o.shape.heads[0] = o.shape.heads[1] = 1;
+	o.dropout = dropout;
+	o.seed = 4;
 	EXPECT_EQ(gnn_net_create(&net, &o), GNN_OK) << gnn_err_text();
 	return net;
 }
@@ -38,7 +40,7 @@ gnn_net *make_net(gnn_backend *b)
 /* What one batch holds, as values. */
 struct Values {
 	Values(const gnn_there &t, uint64_t parts)
-		: id(t.sample.id, t.sample.id + t.sample.id_count),
+		: dropped(t.dropped), id(t.sample.id, t.sample.id + t.sample.id_count),
 		  x(t.x, t.x + id.size() * DIM * parts),
 		  label(t.label, t.label + t.seed_count)
 	{
@@ -52,7 +54,25 @@ struct Values {
 			entries.insert(entries.end(), b.back_dst, b.back_dst + b.entry_count);
 		}
 	}
+	/* Rows as the net takes them: behind its dropout, whoever applied it. */
+	void drop(const gnn_net *net, uint64_t step)
+	{
+		gnn_backend *cpu = cpu_backend(1);
+		gnn_dropout_args a{};
+
+		a.from = a.to = x.data();
+		a.id = id.data();
+		a.rows = id.size();
+		a.width = DIM;
+		a.drop = gnn_net_input_drop(net, step);
+		if (!dropped && a.drop.below > 0) {
+			EXPECT_EQ(cpu->ops->grad->dropout(cpu, &a), GNN_OK);
+		}
+		dropped = false;
+		gnn_backend_destroy(cpu);
+	}
 	bool operator==(const Values &) const = default;
+	bool dropped;
 	std::vector<gnn_vid> id;
 	std::vector<float> x;
 	std::vector<int64_t> label;
@@ -69,6 +89,7 @@ struct How {
 	double ratio = 0; /* of a cache */
 	gnn_hot_policy policy = GNN_HOT_PRESAMPLE;
 	double share = NAN; /* of both; else measured */
+	double dropout = 0;
 };
 
 /* What a carrying did, beside the batches. */
@@ -88,7 +109,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 	gnn_table table{};
 	gnn_cache *cache = nullptr;
 	gnn_there *t;
-	gnn_net *net = make_net(b);
+	gnn_net *net = make_net(b, how.dropout);
 	const gnn_table_wish wish{how.gather, how.sample, how.ratio > 0, 0};
 
 	done->hits = done->rows = done->bus_bytes = 0;
@@ -126,6 +147,8 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 		EXPECT_EQ(t->step, to.size());
 		EXPECT_EQ(t->seed[0], t->sample.id[0]);
 		to.emplace_back(*t, source.s.parts);
+		EXPECT_EQ(t->dropped, !b->ops->unified && !gnn_table_is_staged(&table));
+		to.back().drop(net, t->step);
 		done->hits += t->cache_hits;
 		done->rows += t->sample.id_count;
 		done->bus_bytes += t->copied_bytes;
@@ -231,30 +254,36 @@ TEST(Carrier, WeightedEdgesAreSampledByTheCpu)
 	gnn_backend_destroy(cpu);
 }
 
-/* Whatever the share that is staged, and whatever the cache holds. */
+/* Whatever the share that is staged, whatever the cache holds, with dropout and without. */
 TEST(Carrier, CachedAndDividedBatchesAreThoseOfTheHost)
 {
 	Device device;
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
 	Done done;
-	const std::vector<Values> want = carry(cpu, source, {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false,
-		STEPS + 1}, &done);
+	How host{GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false, STEPS + 1};
+	const std::vector<Values> plain = carry(cpu, source, host, &done);
+	host.dropout = .4;
+	const std::vector<Values> dropped = carry(cpu, source, host, &done);
 
+	ASSERT_NE(plain[0].x, dropped[0].x);
 	room = 1 << 30;
 	for (double ratio : {0.0, 0.002, 0.3, 1.0})
 		for (double share : {0.0, 0.01, 0.4, 1.0})
 			for (gnn_gather_wish gather : {GNN_WISH_STAGED, GNN_WISH_ZERO_COPY,
-				GNN_WISH_BOTH})
-				for (int way = 0; way < 4; way++) {
+				GNN_WISH_BOTH, GNN_WISH_DEVICE})
+				for (int way = 0; way < 8; way++) {
+					const bool drops = way >= 4;
 					const How how{gather, way & 1 ? GNN_SAMPLE_HOST :
-						GNN_SAMPLE_DEVICE, way >= 2, STEPS + 1, nullptr,
-						ratio, GNN_HOT_PRESAMPLE, share};
+						GNN_SAMPLE_DEVICE, (way & 2) != 0, STEPS + 1,
+						nullptr, ratio, GNN_HOT_PRESAMPLE, share,
+						drops ? .4 : 0};
 					const auto got = carry(device.backend, source, how, &done);
 
-					ASSERT_EQ(got, want) << gather << way << " " << ratio <<
-						" " << share;
-					expect_hits(done, ratio);
+					ASSERT_EQ(got, drops ? dropped : plain) << gather << way <<
+						" " << ratio << " " << share;
+					if (ratio > 0 || gather != GNN_WISH_DEVICE)
+						expect_hits(done, ratio);
 				}
 	gnn_backend_destroy(cpu);
 }

@@ -107,16 +107,17 @@ struct Training {
 		EXPECT_EQ(gnn_carrier_start(&carrier, &o), GNN_OK) << gnn_err_text();
 		while (gnn_carrier_next(carrier, &t) == GNN_OK) {
 			gnn_loss_args loss{};
+			const gnn_net_input in = gnn_there_input(t);
 			float *y = nullptr;
 
-			EXPECT_EQ(gnn_net_forward(net, &t->sample, t->x, t->step, &y), GNN_OK);
+			EXPECT_EQ(gnn_net_forward(net, &in, &y), GNN_OK);
 			loss.y = y;
 			loss.label = t->label;
 			loss.dy = t->dy;
 			loss.rows = t->seed_count;
 			loss.width = CLASSES;
 			EXPECT_EQ(backend->ops->grad->loss(backend, &loss), GNN_OK);
-			EXPECT_EQ(gnn_net_backward(net, &t->sample, t->x, t->step, t->dy), GNN_OK)
+			EXPECT_EQ(gnn_net_backward(net, &in, t->dy), GNN_OK)
 				<< gnn_err_text();
 			gnn_carrier_put(carrier, t);
 		}

@@ -114,6 +114,53 @@ TEST_F(Grad, Gather)
 	}
 }
 
+/* Dropout on the way is dropout afterwards, by what each row is called where it arrives. */
+TEST_F(Grad, GatherBehindDropout)
+{
+	const uint32_t width = 37;
+	const Floats table = random_floats(50 * width, 1), cache = random_floats(50 * width, 2);
+	std::vector<uint64_t> id, row, name;
+	std::vector<uint32_t> place(50, GNN_NO_PLACE);
+
+	for (uint64_t i = 0; i < 40; i++) {
+		id.push_back(i * 7 % 50);
+		row.push_back((i * 3 + 5) % 40);
+		name.push_back(1000 + i);
+	}
+	for (uint32_t v = 0; v < 50; v += 3)
+		place[v] = v / 3;
+	for (double p : {0.0, 0.3, 0.9})
+		for (int way = 0; way < 4; way++) {
+			Floats plain(40 * width, 5), fused(40 * width, 5);
+			gnn_gather_args a{};
+			gnn_dropout_args d{};
+
+			a.table = table.data();
+			a.dtype = GNN_F32;
+			a.width = width;
+			a.id = id.data();
+			a.rows = id.size();
+			a.to = plain.data();
+			a.row = way & 1 ? row.data() : nullptr;
+			a.place = way & 2 ? place.data() : nullptr;
+			a.cache = cache.data();
+			ASSERT_EQ(grad()->gather(b, &a), GNN_OK);
+			d.from = d.to = plain.data();
+			d.id = name.data();
+			d.rows = id.size();
+			d.width = width;
+			d.drop = a.drop = gnn_drop_of(p, 3, 8);
+			if (p > 0) {
+				ASSERT_EQ(grad()->dropout(b, &d), GNN_OK);
+			}
+			a.to = fused.data();
+			a.name = name.data();
+			ASSERT_EQ(grad()->gather(b, &a), GNN_OK);
+			EXPECT_EQ(fused, plain) << p << " " << way;
+			EXPECT_EQ(std::count(fused.begin(), fused.end(), 0.0f) > 0, p > 0);
+		}
+}
+
 TEST_F(Grad, Linear)
 {
 	const uint32_t rows = 50, in = 13, out = 9;

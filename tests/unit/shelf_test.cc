@@ -134,9 +134,10 @@ struct Training {
 	void step()
 	{
 		ASSERT_EQ(gnn_carrier_next(carrier, &t), GNN_OK) << gnn_err_text();
-		ASSERT_EQ(gnn_net_forward(net, &t->sample, t->x, t->step, &y), GNN_OK);
+		const gnn_net_input in = gnn_there_input(t);
+		ASSERT_EQ(gnn_net_forward(net, &in, &y), GNN_OK);
 		scores.assign(y, y + t->seed_count * CLASSES);
-		ASSERT_EQ(gnn_net_backward(net, &t->sample, t->x, t->step, y), GNN_OK);
+		ASSERT_EQ(gnn_net_backward(net, &in, y), GNN_OK);
 	}
 	void go_on()
 	{

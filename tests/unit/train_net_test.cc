@@ -76,7 +76,8 @@ public:
 		gnn_loss_args a{};
 		float *y = nullptr;
 
-		EXPECT_EQ(gnn_net_forward(net_, &sample_, x_.data(), 7, &y), 0);
+		const gnn_net_input in{&sample_, x_.data(), 7, false};
+		EXPECT_EQ(gnn_net_forward(net_, &in, &y), 0);
 		a.rows = label_.size();
 		a.width = setup_.classes;
 		dy->assign(a.rows * a.width, 0);
@@ -92,7 +93,8 @@ public:
 		std::vector<float> dy;
 
 		loss(&dy);
-		EXPECT_EQ(gnn_net_backward(net_, &sample_, x_.data(), 7, dy.data()), 0);
+		const gnn_net_input in{&sample_, x_.data(), 7, false};
+		EXPECT_EQ(gnn_net_backward(net_, &in, dy.data()), 0);
 		return {gnn_net_gradient(net_),
 			gnn_net_gradient(net_) + gnn_net_params(net_)->learned};
 	}

@@ -25,6 +25,9 @@ static inline uint64_t gnn_cpu_slab_rows(uint64_t rows)
 GNN_BEGIN_DECLS
 
 int gnn_cpu_gather(struct gnn_backend *b, const struct gnn_gather_args *a);
+/* One row behind dropout; may be in place. */
+void gnn_cpu_drop_row(float *to, const float *from, uint32_t width, uint64_t name,
+	const struct gnn_drop *d);
 int gnn_cpu_linear(struct gnn_backend *b, const struct gnn_linear_args *a);
 int gnn_cpu_linear_back(struct gnn_backend *b, const struct gnn_linear_back_args *a);
 int gnn_cpu_dropout(struct gnn_backend *b, const struct gnn_dropout_args *a);

@@ -25,12 +25,18 @@ static void drop_row(float *to, const float *from, uint32_t width, uint64_t key,
 		to[j] = gnn_drop_draw(key, j) < below ? 0.0f : from[j] * scale;
 }
 
+void gnn_cpu_drop_row(float *to, const float *from, uint32_t width, uint64_t name,
+	const struct gnn_drop *d)
+{
+	drop_row(to, from, width, gnn_rng_u64(d->seed, d->stream, name), d);
+}
+
 int gnn_cpu_dropout(struct gnn_backend *b, const struct gnn_dropout_args *a)
 {
 #pragma omp parallel for num_threads(gnn_cpu_team(b, 4 * a->rows * a->width)) schedule(static)
 	for (uint64_t r = 0; r < a->rows; r++)
-		drop_row(a->to + r * a->width, a->from + r * a->width, a->width,
-			gnn_rng_u64(a->drop.seed, a->drop.stream, a->id[r]), &a->drop);
+		gnn_cpu_drop_row(a->to + r * a->width, a->from + r * a->width, a->width, a->id[r],
+			&a->drop);
 	return GNN_OK;
 }
 

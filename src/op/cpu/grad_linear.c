@@ -29,17 +29,27 @@ static uint64_t count_missed(const struct gnn_gather_args *a)
 	return missed;
 }
 
+static void gather_row(const struct gnn_gather_args *a, uint64_t i, const char *from)
+{
+	const uint64_t row = a->row != NULL ? a->row[i] : i;
+	float *to = a->to + row * a->width;
+
+	gnn_cpu_widen(to, a->width, from, a->dtype, a->width, a->width, 1);
+	if (a->drop.below > 0)
+		gnn_cpu_drop_row(to, to, a->width, a->name[row], &a->drop);
+}
+
 int gnn_cpu_gather(struct gnn_backend *b, const struct gnn_gather_args *a)
 {
 	const uint64_t row_bytes = (uint64_t)a->width * gnn_dtype_bytes(a->dtype);
 
+	GNN_ASSERT(a->drop.below == 0 || a->name != NULL);
 #pragma omp parallel for num_threads(gnn_cpu_team(b, a->rows * a->width)) schedule(static)
 	for (uint64_t i = 0; i < a->rows; i++) {
 		const char *from = gathered_from(a, i, row_bytes);
 
 		if (from != NULL)
-			gnn_cpu_widen(a->to + (a->row != NULL ? a->row[i] : i) * a->width,
-				a->width, from, a->dtype, a->width, a->width, 1);
+			gather_row(a, i, from);
 	}
 	if (a->missed != NULL)
 		*a->missed += count_missed(a);
