@@ -1,10 +1,12 @@
 /*
  * cuda/grad_elementwise.cu - operations of training that look at one element or one row.
  *
- *   gather   to[r] = widen(cache[place[id[r]]], or table[id[r]])    a warp a row, 16-byte accesses
- *            where rows are aligned; the table is device memory, or pinned host memory read in
- *            place, where with `shift` each access of a warp lies in whole 128-byte lines;
- *            dropout falls on what was read before it is written
+ *   gather   to[r] = widen(cache[place[id[r]]], or table[id[r]])    a warp takes rows behind one
+ *            another: each lane looks one up, then all share every row, 16-byte accesses where
+ *            rows are aligned; the table is device memory, or pinned host memory read in place,
+ *            where with `shift` each access of a warp lies in whole 128-byte lines; dropout falls
+ *            on what was read before it is written. A limited number of blocks are as large as
+ *            blocks can be: who computes beside them loses the multiprocessors they are on
  *   dropout  a warp takes rows that lie behind one another, 16 bytes a lane
  *   activations, bias and mean over heads, optimiser: one thread an element, grid-stride
  *
@@ -19,7 +21,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { WARP = 32, LINE_BYTES = 128 };
+enum { WARP = 32, LINE_BYTES = 128, FEW_BLOCKS_THREADS = 1024 };
 
 static __device__ __forceinline__ float widen(float x) { return x; }
 static __device__ __forceinline__ float widen(__half x) { return __half2float(x); }
@@ -79,53 +81,95 @@ static __device__ __forceinline__ void gather_row(float *y, const T *from, uint3
 	}
 }
 
-template <typename T, bool WIDE, bool DROP>
-static __global__ void gather_kernel(gnn_gather_args a)
+/* Fewer rows a warp where there are too few for all warps. */
+static uint32_t rows_a_warp(uint64_t rows, uint64_t warps)
 {
-	const uint64_t stride = gnn_grid_stride() / WARP;
+	const uint64_t fair = rows / warps;
+
+	return (uint32_t)(fair < 1 ? 1 : fair > WARP ? WARP : fair);
+}
+
+/* Where a row comes from, NULL from nowhere, and where it goes. */
+struct route {
+	const char *from;
+	uint64_t    row;
+	bool        cached;
+};
+
+template <typename T>
+static __device__ __forceinline__ route find_row(const gnn_gather_args &a, uint64_t r)
+{
+	const uint64_t id = a.id != NULL ? a.id[r] : r, bytes = a.width * sizeof(T);
+	const uint32_t place = a.place != NULL ? a.place[id] : GNN_NO_PLACE;
+	const bool cached = place != GNN_NO_PLACE;
+	const char *from = cached ? (const char *)a.cache + place * bytes
+		: a.table != NULL ? (const char *)a.table + id * bytes : NULL;
+
+	return {from, a.row != NULL ? a.row[r] : r, cached};
+}
+
+template <typename V> static __device__ __forceinline__ V lane_value(V x, uint32_t lane)
+{
+	return (V)__shfl_sync(~0u, (unsigned long long)x, lane);
+}
+
+/* A warp takes `take` rows; a lane finds one of them. */
+template <typename T, bool WIDE, bool DROP>
+static __global__ void __launch_bounds__(FEW_BLOCKS_THREADS) gather_kernel(gnn_gather_args a,
+	uint32_t take)
+{
+	const uint32_t lane = threadIdx.x % WARP;
+	const uint64_t stride = gnn_grid_stride() / WARP * take;
 	unsigned long long missed = 0;
 
-	for (uint64_t r = gnn_grid_first() / WARP; r < a.rows; r += stride) {
-		const uint64_t id = a.id != NULL ? a.id[r] : r;
-		const uint32_t place = a.place != NULL ? a.place[id] : GNN_NO_PLACE;
-		const uint64_t row = a.row != NULL ? a.row[r] : r;
-		const fall f = {DROP ? gnn_rng_u64(a.drop.seed, a.drop.stream, a.name[row]) : 0,
-			a.drop.below, a.drop.scale};
-		float *y = a.to + row * a.width;
+	for (uint64_t base = gnn_grid_first() / WARP * take; base < a.rows; base += stride) {
+		const uint32_t rows = (uint32_t)(a.rows - base < take ? a.rows - base : take);
+		const route mine = lane < rows ? find_row<T>(a, base + lane) : route{NULL, 0, true};
+		const uint64_t key = DROP && lane < rows ?
+			gnn_rng_u64(a.drop.seed, a.drop.stream, a.name[mine.row]) : 0;
+		const unsigned cached = __ballot_sync(~0u, mine.cached);
 
-		missed += place == GNN_NO_PLACE;
-		if (place != GNN_NO_PLACE)
-			gather_row<T, WIDE, DROP>(y, (const T *)a.cache + (uint64_t)place * a.width,
-				a.width, false, f);
-		else if (a.table != NULL)
-			gather_row<T, WIDE, DROP>(y, (const T *)a.table + id * a.width, a.width,
-				a.shift, f);
+		missed += WARP - __popc(cached);
+		for (uint32_t k = 0; k < rows; k++) {
+			const T *from = (const T *)lane_value((uintptr_t)mine.from, k);
+			float *y = a.to + lane_value(mine.row, k) * a.width;
+			const fall f = {DROP ? lane_value(key, k) : 0, a.drop.below, a.drop.scale};
+
+			if (from != NULL)
+				gather_row<T, WIDE, DROP>(y, from, a.width,
+					a.shift && (cached >> k & 1) == 0, f);
+		}
 	}
-	if (a.missed != NULL && threadIdx.x % WARP == 0 && missed > 0)
+	if (a.missed != NULL && lane == 0 && missed > 0)
 		atomicAdd((unsigned long long *)a.missed, missed);
 }
 
 template <typename T, bool WIDE>
-static void start_gather(const struct gnn_gather_args *a, unsigned grid, cudaStream_t s)
+static void start_gather(const struct gnn_gather_args *a, cudaStream_t s)
 {
+	const bool few = a->blocks > 0;
+	const unsigned threads = few ? (unsigned)FEW_BLOCKS_THREADS : (unsigned)GNN_BLOCK_THREADS;
+	const uint64_t warps = threads / WARP;
+	const uint32_t take = rows_a_warp(a->rows, warps * (few ? a->blocks : GNN_GRID_MAX / 4));
+	unsigned grid = gnn_grid(a->rows, warps * take);
+
+	if (few && grid > a->blocks)
+		grid = a->blocks;
 	if (a->drop.below > 0)
-		gather_kernel<T, WIDE, true><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
+		gather_kernel<T, WIDE, true><<<grid, threads, 0, s>>>(*a, take);
 	else
-		gather_kernel<T, WIDE, false><<<grid, GNN_BLOCK_THREADS, 0, s>>>(*a);
+		gather_kernel<T, WIDE, false><<<grid, threads, 0, s>>>(*a, take);
 }
 
 template <typename T> static int launch_gather(const struct gnn_gather_args *a, cudaStream_t s)
 {
 	const uint64_t pitch = a->width * sizeof(T);
-	unsigned grid = gnn_grid(a->rows, GNN_BLOCK_THREADS / WARP);
 
-	if (a->blocks > 0 && grid > a->blocks)
-		grid = a->blocks;
 	if (gnn_aligned16(a->table, pitch) && gnn_aligned16(a->cache, pitch) &&
 		gnn_aligned16(a->to, 0))
-		start_gather<T, true>(a, grid, s);
+		start_gather<T, true>(a, s);
 	else
-		start_gather<T, false>(a, grid, s);
+		start_gather<T, false>(a, s);
 	GNN_RET_LAUNCH("gather");
 	return GNN_OK;
 }
@@ -207,18 +251,11 @@ static __global__ void dropout_kernel(gnn_dropout_args a, uint32_t take)
 	}
 }
 
-/* Fewer rows a warp where there are too few for all multiprocessors. */
-static uint32_t dropout_rows(uint64_t rows)
-{
-	const uint64_t fair = rows / (GNN_GRID_MAX / 4 * (GNN_BLOCK_THREADS / WARP));
-
-	return (uint32_t)(fair < 1 ? 1 : fair > WARP ? WARP : fair);
-}
-
 extern "C" int gnn_cuda_run_dropout(const struct gnn_dropout_args *a, void *stream)
 {
 	const uint64_t pitch = a->width * sizeof(float);
-	const uint32_t take = dropout_rows(a->rows);
+	const uint32_t take = rows_a_warp(a->rows,
+		GNN_GRID_MAX / 4 * (GNN_BLOCK_THREADS / WARP));
 	const unsigned grid = gnn_grid(a->rows, (uint64_t)take * (GNN_BLOCK_THREADS / WARP));
 
 	if (a->rows * a->width == 0)

@@ -351,7 +351,7 @@ out:
 
 static int measure_steps(struct bench *b)
 {
-	static const uint32_t blocks[] = {4, 8, 16, 32, 64, 128, 1024};
+	static const uint32_t blocks[] = {2, 4, 8, 16, 32, 64, 128};
 	struct step s = {.b = b->b};
 	struct gnn_trial alone;
 	int rc;

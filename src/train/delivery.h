@@ -22,8 +22,8 @@
 #include "train/collect.h"
 #include "train/table.h"
 
-/* Of a GPU: they reach the rate of the bus for rows that are not asked for twice. */
-enum { GNN_IN_PLACE_BLOCKS = 64 };
+/* Of a GPU, unless train/gauge.h finds others: each takes a multiprocessor from who computes. */
+enum { GNN_IN_PLACE_BLOCKS = 16 };
 
 struct gnn_delivery {
 	const struct gnn_table  *table;

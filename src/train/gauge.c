@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "train/delivery.h"
+#include "train/rehearsal.h"
 
 #include <math.h>
 
-enum { RUNS = 3 };
+enum { RUNS = 3, STEPS = 8, STEP_RUNS = 2 };
 
-#define NEARLY      1.1
+#define CLEARLY     .98 /* of a step's time, for as many blocks again */
 #define LEAST_SHARE .02 /* of both, for either: with less it is the other */
 
 static const enum gnn_gather tried[] = {GNN_GATHER_ZERO_COPY, GNN_GATHER_STAGED, GNN_GATHER_BOTH};
@@ -21,14 +21,13 @@ struct gauge {
 	double                  seconds[GNN_COUNT_OF(tried)];
 };
 
-static int measure(struct gauge *g, enum gnn_gather gather, uint32_t blocks, double *seconds)
+static int measure(struct gauge *g, enum gnn_gather gather, double *seconds)
 {
 	struct gnn_table table = *g->table;
 	struct gnn_delivery d = {0};
 	int rc;
 
 	table.gather = gather;
-	table.blocks = blocks;
 	*seconds = INFINITY;
 	GNN_TRY(gnn_delivery_init(&d, &table, table.backend, g->threads));
 	for (int i = 0; i <= RUNS; i++) {
@@ -40,29 +39,6 @@ static int measure(struct gauge *g, enum gnn_gather gather, uint32_t blocks, dou
 	}
 out:
 	gnn_delivery_fini(&d);
-	return rc;
-}
-
-/* The fewest blocks that read in place nearly as fast as any: they leave more to the step. */
-static int measure_in_place(struct gauge *g, struct gnn_table *t)
-{
-	static const uint32_t blocks[] = {GNN_IN_PLACE_BLOCKS, 4 * GNN_IN_PLACE_BLOCKS, 0};
-	double seconds[GNN_COUNT_OF(blocks)], least = INFINITY;
-	uint32_t i;
-	int rc;
-
-	for (i = 0; i < GNN_COUNT_OF(blocks); i++) {
-		GNN_TRY(measure(g, GNN_GATHER_ZERO_COPY, blocks[i], &seconds[i]));
-		least = fmin(least, seconds[i]);
-	}
-	for (i = 0; seconds[i] > NEARLY * least; i++)
-		;
-	t->blocks = blocks[i];
-	g->seconds[0] = seconds[i];
-	gnn_log(GNN_LOG_INFO, "train", "rows in place by %u blocks: %.3f ms; by %u %.3f, by one a "
-		"row %.3f", blocks[0], seconds[0] * 1e3, blocks[1], seconds[1] * 1e3,
-		seconds[2] * 1e3);
-out:
 	return rc;
 }
 
@@ -105,18 +81,59 @@ static int measure_all(struct gnn_table *t, const struct gnn_net *net,
 	g.args = (struct gnn_delivery_args){.there = id.data,
 		.host = t->samples ? NULL : batch->sample.id, .rows = rows, .to = x.data,
 		.drop = gnn_net_input_drop(net, 0)};
-	GNN_TRY(measure_in_place(&g, t));
+	t->blocks = GNN_IN_PLACE_BLOCKS;
+	GNN_TRY(measure(&g, tried[0], &g.seconds[0]));
 	if (!t->open)
 		goto out;
-	GNN_TRY(measure(&g, tried[1], 0, &g.seconds[1]));
+	GNN_TRY(measure(&g, tried[1], &g.seconds[1]));
 	t->share = g.seconds[1] / (g.seconds[0] + g.seconds[1]);
 	t->share = fmin(fmax(t->share, LEAST_SHARE), 1 - LEAST_SHARE);
-	GNN_TRY(measure(&g, tried[2], t->blocks, &g.seconds[2]));
+	GNN_TRY(measure(&g, tried[2], &g.seconds[2]));
 	choose(&g, t);
 out:
 	gnn_room_fini(&id);
 	gnn_room_fini(&x);
 	return rc;
+}
+
+/*
+ * Blocks that read in place: more bring rows faster and leave fewer multiprocessors to the step.
+ * They are doubled for as long as the steps that both make become shorter.
+ */
+static int choose_blocks(struct gnn_table *t, const struct gnn_batches_opts *from,
+	uint32_t threads)
+{
+	static const uint32_t blocks[] = {GNN_IN_PLACE_BLOCKS / 2, GNN_IN_PLACE_BLOCKS,
+		2 * GNN_IN_PLACE_BLOCKS, 4 * GNN_IN_PLACE_BLOCKS};
+	struct gnn_carrier_opts o = {.batches = *from, .table = t, .threads = threads,
+		.pipeline = from->workers > 0};
+	uint64_t ns, least = UINT64_MAX;
+	uint32_t best = GNN_IN_PLACE_BLOCKS;
+	int rc;
+
+	o.batches.first_step = 0;
+	o.batches.last_step = gnn_min_u64(STEPS, from->last_step);
+	for (uint32_t i = 0; i < GNN_COUNT_OF(blocks); i++) {
+		t->blocks = blocks[i];
+		GNN_TRY(gnn_rehearse(&o, STEP_RUNS, &ns));
+		gnn_log(GNN_LOG_DEBUG, "train", "rows in place by %u blocks: %.3f ms a step",
+			blocks[i], (double)ns * 1e-6 / (double)o.batches.last_step);
+		if ((double)ns > CLEARLY * (double)least)
+			break;
+		least = ns;
+		best = blocks[i];
+	}
+	gnn_log(GNN_LOG_INFO, "train", "rows in place by %u blocks: %.3f ms a step", best,
+		(double)least * 1e-6 / (double)o.batches.last_step);
+	rc = GNN_OK;
+out:
+	t->blocks = best;
+	return rc;
+}
+
+static bool reads_in_place(const struct gnn_table *t)
+{
+	return t->gather == GNN_GATHER_ZERO_COPY || t->gather == GNN_GATHER_BOTH;
 }
 
 int gnn_gauge_gather(struct gnn_table *t, const struct gnn_batches_opts *from, uint32_t threads)
@@ -143,6 +160,8 @@ int gnn_gauge_gather(struct gnn_table *t, const struct gnn_batches_opts *from, u
 		GNN_TRY(measure_all(t, o.net, batch, threads));
 	gnn_batches_put(batches, batch);
 	t->open = false;
+	if (reads_in_place(t) && !from->sampler.bare)
+		GNN_TRY(choose_blocks(t, from, threads));
 out:
 	gnn_batches_stop(batches);
 	return rc;

@@ -7,10 +7,10 @@
  * Thread   one caller
  * Fails    as sampler and delivery
  *
- * The first batch is drawn on the CPU and its rows are brought to the device by zero-copy, with as
- * few blocks as are nearly as fast as any, and staged, and by both with the share that these two
- * rates say: share = staged time / (staged time + zero-copy time). The shortest time of RUNS each
- * counts. Bits do not depend on what wins.
+ * The first batch is drawn on the CPU and its rows are brought to the device by zero-copy, and
+ * staged, and by both with the share that these two rates say: share = staged time / (staged time +
+ * zero-copy time). The shortest time of RUNS each counts. How many blocks read in place is then
+ * chosen by the time of whole steps (train/rehearsal.h). Bits do not depend on what wins.
  */
 #ifndef GNN_TRAIN_GAUGE_H
 #define GNN_TRAIN_GAUGE_H

@@ -60,6 +60,12 @@ out:
 	return rc;
 }
 
+int gnn_net_create_like(struct gnn_net **out, const struct gnn_net *n)
+{
+	return gnn_net_create(out, &(struct gnn_net_opts){.backend = n->backend,
+		.shape = n->shape, .dropout = n->dropout, .seed = n->seed});
+}
+
 const struct gnn_params *gnn_net_params(const struct gnn_net *n)
 {
 	return &n->params;

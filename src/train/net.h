@@ -52,6 +52,8 @@ struct gnn_net;
 GNN_BEGIN_DECLS
 
 int  gnn_net_create (struct gnn_net **out, const struct gnn_net_opts *o);
+/* Another of the same shape, dropout and seed, with the weights it would begin with. */
+int  gnn_net_create_like(struct gnn_net **out, const struct gnn_net *n);
 void gnn_net_destroy(struct gnn_net *n); /* NULL is fine */
 
 const struct gnn_params    *gnn_net_params(const struct gnn_net *n);

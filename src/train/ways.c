@@ -1,11 +1,10 @@
 /* train/ways.c - see ways.h. */
 #include "train/ways.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "train/carrier.h"
 #include "train/prepare.h"
+#include "train/rehearsal.h"
 
 #include <stdio.h>
 
@@ -27,7 +26,6 @@ static const struct {
 
 struct contest {
 	struct gnn_ways_opts    o;
-	struct gnn_net         *net;
 	struct gnn_table        table;
 	struct gnn_train_opts   train;   /* by the way that is tried */
 	struct gnn_hot         *hot;
@@ -49,46 +47,6 @@ void gnn_ways_take(struct gnn_train_opts *train, enum gnn_way way)
 	train->reuse = ways[way].reuse;
 }
 
-/* Forward, loss and backward, on weights that stay as they are. */
-static int differentiate(struct contest *c, const struct gnn_there *t)
-{
-	struct gnn_backend *b = c->train.backend;
-	struct gnn_loss_args loss = {.label = t->label, .labels = t->labels, .dy = t->dy,
-		.rows = t->seed_count, .width = c->o.source->classes};
-	const struct gnn_net_input in = gnn_there_input(t);
-	float *y;
-	int rc;
-
-	GNN_TRY(gnn_net_forward(c->net, &in, &y));
-	loss.y = y;
-	GNN_TRY(b->ops->grad->loss(b, &loss));
-	GNN_TRY(gnn_net_backward(c->net, &in, t->dy));
-out:
-	return rc;
-}
-
-static int run(struct contest *c, const struct gnn_batches_opts *batches, uint64_t *ns)
-{
-	const struct gnn_carrier_opts o = {.batches = *batches, .table = &c->table,
-		.threads = c->train.threads};
-	struct gnn_carrier *carrier = NULL;
-	struct gnn_there *t;
-	uint64_t start;
-	int rc;
-
-	GNN_TRY(gnn_carrier_start(&carrier, &o));
-	start = gnn_clock_ns();
-	while ((rc = gnn_carrier_next(carrier, &t)) == GNN_OK) {
-		GNN_TRY(differentiate(c, t));
-		gnn_carrier_put(carrier, t);
-	}
-	rc = rc == GNN_EOF ? GNN_OK : rc;
-	*ns = gnn_min_u64(*ns, gnn_clock_ns() - start);
-out:
-	gnn_carrier_stop(carrier);
-	return rc;
-}
-
 static int measure(struct contest *c, enum gnn_way way)
 {
 	struct gnn_batches_opts batches = *c->o.batches;
@@ -102,9 +60,8 @@ static int measure(struct contest *c, enum gnn_way way)
 	batches.sampler.bare = c->train.layerwise;
 	GNN_TRY(gnn_prepare_layerwise(&c->hot, &onehop, c->o.source, &c->train, &batches));
 	batches.onehop = c->train.layerwise ? &onehop : NULL;
-	c->ns[way] = UINT64_MAX;
-	for (int i = 0; i < RUNS; i++)
-		GNN_TRY(run(c, &batches, &c->ns[way]));
+	GNN_TRY(gnn_rehearse(&(struct gnn_carrier_opts){.batches = batches, .table = &c->table,
+		.threads = c->train.threads}, RUNS, &c->ns[way]));
 	GNN_TRY(gnn_comm_reduce_u64(c->train.comm, GNN_REDUCE_MAX, &c->ns[way], 1));
 out:
 	return rc;
@@ -140,9 +97,6 @@ int gnn_ways_choose(enum gnn_way *way, struct gnn_hot **hot, const struct gnn_wa
 		return GNN_OK;
 	}
 	c.steps = gnn_min_u64(o->steps, gnn_min_u64(o->train->super_batch, STEPS));
-	GNN_TRY(gnn_net_create(&c.net, &(struct gnn_net_opts){.backend = o->train->backend,
-		.shape = *gnn_net_shape_of(o->net), .dropout = o->train->dropout,
-		.seed = o->train->seed}));
 	GNN_TRY(gnn_table_init(&c.table, o->train->backend, o->source, &o->train->device));
 	if (layerwise)
 		*way = GNN_WAY_LAYER;
@@ -160,6 +114,5 @@ out:
 	gnn_hot_free(c.hot);
 	o->source->parts = o->source->bottom != NULL ? o->source->bottom->parts : 1;
 	gnn_table_fini(&c.table);
-	gnn_net_destroy(c.net);
 	return rc;
 }
