@@ -157,8 +157,9 @@ def ours(fanout, options):
              '--backend', args.device, '--out', model, '--json', '--log', 'info',
              '--progress', 'never', *options)
     report = json.loads(p.stdout)
-    chosen = [line for line in p.stderr.splitlines() if 'rows of features' in line]
-    return [{'epoch_s': e['wall_s'] - e['eval_s'], **e, 'said': chosen[-1:],
+    chosen = [line for line in p.stderr.splitlines()
+              if re.search('rows (of features|in place)', line)]
+    return [{'epoch_s': e['wall_s'] - e['eval_s'], **e, 'said': chosen,
              'run_s': report['wall_s']} for e in report['epochs']][1:]
 
 
