@@ -283,6 +283,72 @@ class Embeddings(TrainCase):
         self.assertEqual(self.replayed(), model)
         run_fails(self, 78, 'hybrid=replay', *args[:-1], 'on', '--resume')
 
+    def test_rows_of_a_slow_cpu_count_as_cold(self):
+        """Slices come 50 ms late, here where the step would wait for them."""
+        metrics, log = self.path('l.jsonl'), self.path('m.safetensors.late')
+        args = (*self.HYBRID, '--epochs', 4)
+        usual, model = self.train(*args)
+        waited, same = self.train(*args, '--faults', 'embed:slow%1')
+        self.assertEqual(same, model)
+        self.assertEqual(total(waited, 'late_vertices'), 0)
+        late, cold = self.train(*args, '--late', 'cold', '--faults', 'embed:slow%1', '--metrics',
+                                metrics)
+        self.assertNotEqual(cold, model)
+        self.assertLess(total(late, 'gpu_idle_s'), total(waited, 'gpu_idle_s') / 2)
+        self.assertGreater(total(late, 'late_vertices'), 0)
+        self.assertEqual(total(late, 'late_vertices') + total(late, 'reused_vertices'),
+                         total(usual, 'reused_vertices'))
+        with open(metrics) as f:
+            said = [x for x in map(json.loads, f) if x['event'] == 'late']
+        with open(log) as f:
+            self.assertEqual([tuple(map(int, x.split())) for x in f.read().split('\n')[1:-1]],
+                             [(x['super_batch'], x['slices']) for x in said])
+        self.assertTrue(all(x['slices'] < x['wanted'] == 2 for x in said))
+        for way in ((), ('--pipeline', 'off', '--threads', 1), ('--faults', 'embed:slow%3')):
+            report, again = self.train(*args, '--late', 'replay', '--late-log', log, *way)
+            self.assertEqual(again, cold)
+            self.assertEqual(total(report, 'late_vertices'), total(late, 'late_vertices'))
+        # Without a pipeline rows are made where the trainer stands: nothing is late.
+        self.assertEqual(self.train(*args, '--late', 'cold', '--pipeline', 'off')[1], model)
+        with open(log) as f:
+            self.assertEqual(f.read(), 'gnnrun-late 1 2\n')
+
+    def test_what_was_late_is_in_the_checkpoint(self):
+        out, log = self.path('m.safetensors'), self.path('m.safetensors.late')
+        args = ('train', self.store, '--out', out, *SMALL, *self.HYBRID, '--epochs', 4,
+                '--super-batch', 5, '--late', 'cold')
+        for faults in ('crash:checkpoint@1', 'crash:step@14', 'signal:step@18'):
+            with self.subTest(faults=faults):
+                shutil.rmtree(out + '.ckpt', ignore_errors=True)
+                p = start(*args, '--faults', 'embed:slow%1,' + faults)
+                self.assertEqual(p.returncode, 75 if 'signal' in faults else -signal.SIGKILL,
+                                 p.stderr)
+                first = read(log)
+                run(*args, '--resume', '--faults', 'embed:slow%4')
+                self.assertTrue(read(log).startswith(first))
+                model, kept = read(self.path('m.last.safetensors')), self.path('kept.late')
+                shutil.copy(log, kept)
+                self.assertEqual(self.train(*args[4 + len(SMALL):-2], '--late', 'replay',
+                                            '--late-log', kept)[1], model)
+        run_fails(self, 78, 'late=wait', *args[:-1], 'wait', '--resume')
+
+    def test_logs_of_what_was_late_that_are_none(self):
+        log = self.path('bad.late')
+        args = ('train', self.store, '--out', self.path('r.safetensors'), *SMALL, *self.HYBRID,
+                '--late', 'replay', '--late-log', log)
+        run_fails(self, 66, 'bad.late', *args)
+        for code, text, content in ((65, 'no log of --late', ''),
+                                    (65, 'no log of --late', 'gnnrun-hybrid 1 300\n'),
+                                    (78, 'other steps', 'gnnrun-late 1 3\n'),
+                                    (65, 'line 2', 'gnnrun-late 1 2\n5\n'),
+                                    (65, 'line 2', 'gnnrun-late 1 2\n0 1\n'),
+                                    (65, 'line 2', 'gnnrun-late 1 2\n5 2\n'),
+                                    (65, 'line 3', 'gnnrun-late 1 2\n5 1\n5 1\n')):
+            with self.subTest(content=content):
+                with open(log, 'w') as f:
+                    f.write(content)
+                run_fails(self, code, text, *args)
+
     def test_logs_that_are_none(self):
         out, log = ('--out', self.path('r.safetensors')), self.path('bad.hybrid')
         args = ('train', self.store, *out, *SMALL, *self.HYBRID, '--hybrid', 'replay',
@@ -311,6 +377,10 @@ class Embeddings(TrainCase):
                 ('--hybrid is of', ('--hybrid', 'on')),
                 ('--hybrid is of', (*LAYER, '--reuse', 'aggregates', '--hybrid', 'on')),
                 ('--hybrid-log is of', (*EMBED, '--hybrid-log', 'x')),
+                ('--late is of', ('--late', 'cold')),
+                ('--late is of', (*LAYER, '--reuse', 'aggregates', '--late', 'cold')),
+                ('--late-log is of', (*EMBED, '--late-log', 'x')),
+                ('--hybrid learns', (*EMBED, '--hybrid', 'on', '--late', 'cold')),
                 ('--layers 2', (*EMBED, '--layers', 1)),
                 ('window is of', (*LAYER, '--reuse', 'aggregates', '--hot-policy', 'window')),
                 ('window is of', (*EMBED, '--hybrid', 'on', '--hot-policy', 'window')),

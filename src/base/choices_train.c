@@ -47,6 +47,13 @@ const struct gnn_choice gnn_choices_hybrid[] = {
 	{"replay", GNN_OPT_HYBRID_REPLAY, "as --hybrid-log says; equal bits"},
 	{NULL, 0, NULL},
 };
+const struct gnn_choice gnn_choices_late[] = {
+	{"wait", GNN_OPT_LATE_WAIT, "they are waited for"},
+	{"cold", GNN_OPT_LATE_COLD, "they count as cold for that super-batch, with the newest "
+		"weights; bits follow the clock"},
+	{"replay", GNN_OPT_LATE_REPLAY, "as --late-log says; equal bits"},
+	{NULL, 0, NULL},
+};
 const struct gnn_choice gnn_choices_backward[] = {
 	{"auto", GNN_OPT_BACKWARD_AUTO, "aggregate for gcn and sage, else none"},
 	{"none", GNN_OPT_BACKWARD_NONE, "hot rows give the first layer's weights none"},

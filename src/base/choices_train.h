@@ -14,7 +14,7 @@
 
 extern const struct gnn_choice gnn_choices_sampler[], gnn_choices_optimizer[],
 	gnn_choices_schedule[], gnn_choices_orchestration[],
-	gnn_choices_reuse[], gnn_choices_hybrid[],
+	gnn_choices_reuse[], gnn_choices_hybrid[], gnn_choices_late[],
 	gnn_choices_backward[], gnn_choices_hot[], gnn_choices_cache[],
 	gnn_choices_bottom[], gnn_choices_gather[];
 

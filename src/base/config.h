@@ -31,7 +31,7 @@ enum gnn_command_id {
 	GNN_CMD_COUNT, /* no command given */
 };
 
-enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 128 };
+enum { GNN_ARGS_MAX = 4, GNN_LIST_MAX = 64, GNN_OPTIONS_MAX = 160 };
 
 struct gnn_text_list {
 	const char *item[GNN_LIST_MAX];
@@ -114,6 +114,8 @@ struct gnn_config {
 		pipeline;
 	int         reuse, hot_policy, hot_backward, cache_policy, hybrid;
 	const char *hybrid_log;    /* NULL: OUT.hybrid */
+	int         late;
+	const char *late_log;      /* NULL: OUT.late */
 	uint64_t    super_batch;
 	double      lr, momentum, dropout, clip, hot_ratio, cache_ratio;
 	const char *checkpoint;    /* NULL: OUT.ckpt */

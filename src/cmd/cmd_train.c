@@ -26,6 +26,8 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	(int)GNN_OPT_HOT_WINDOW == (int)GNN_HOT_WINDOW &&
 	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
 	(int)GNN_OPT_HYBRID_REPLAY == (int)GNN_HYBRID_REPLAY &&
+	(int)GNN_OPT_LATE_COLD == (int)GNN_LATE_COLD &&
+	(int)GNN_OPT_LATE_REPLAY == (int)GNN_LATE_REPLAY &&
 	(int)GNN_OPT_REUSE_AUTO == (int)GNN_REUSE_AUTO &&
 	(int)GNN_OPT_REUSE_EMBEDDINGS == (int)GNN_REUSE_EMBEDDINGS,
 	"the choices are the module's");
@@ -39,14 +41,15 @@ enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
 /* What the options become: lists read, names made. */
 struct job {
 	struct gnn_train_opts o;
-	char last[PATH_BYTES], checkpoint[PATH_BYTES], hybrid[PATH_BYTES], settings[SETTINGS_BYTES];
+	char last[PATH_BYTES], checkpoint[PATH_BYTES], hybrid[PATH_BYTES], late[PATH_BYTES];
+	char settings[SETTINGS_BYTES];
 };
 
 /* What a checkpoint must agree with. */
 static const char *const settings[] = {"arch", "layers", "hidden", "heads", "dropout", "fanout",
 	"sampler", "batch-dependency", "batch-size", "optimizer", "lr", "momentum", "weight-decay",
 	"schedule", "clip", "eval-every", "metric", "bottom",
-	"reuse", "super-batch", "hot-ratio", "hot-policy", "hot-backward", "hybrid",
+	"reuse", "super-batch", "hot-ratio", "hot-policy", "hot-backward", "hybrid", "late",
 	"seed"};
 
 /* "OUT.safetensors" to "OUT.last.safetensors". */
@@ -64,16 +67,21 @@ static int name_files(struct job *j, const struct gnn_config *c)
 			c->checkpoint != NULL ? c->checkpoint : c->out,
 			c->checkpoint != NULL ? "" : ".ckpt") >= PATH_BYTES ||
 		snprintf(j->hybrid, PATH_BYTES, "%s%s", c->hybrid_log != NULL ? c->hybrid_log :
-			c->out, c->hybrid_log != NULL ? "" : ".hybrid") >= PATH_BYTES)
+			c->out, c->hybrid_log != NULL ? "" : ".hybrid") >= PATH_BYTES ||
+		snprintf(j->late, PATH_BYTES, "%s%s", c->late_log != NULL ? c->late_log : c->out,
+			c->late_log != NULL ? "" : ".late") >= PATH_BYTES)
 		return gnn_err(GNN_EUSAGE, "--out %.60s...: the name is too long", c->out);
 	GNN_TRY(gnn_file_check_output(c->out, inputs, 1));
 	GNN_TRY(gnn_file_check_output(j->last, inputs, 1));
 	if (c->hybrid == GNN_OPT_HYBRID_ON)
 		GNN_TRY(gnn_file_check_output(j->hybrid, inputs, 1));
+	if (c->late == GNN_OPT_LATE_COLD)
+		GNN_TRY(gnn_file_check_output(j->late, inputs, 1));
 	j->o.out_path = c->out;
 	j->o.last_path = j->last;
 	j->o.checkpoint = j->checkpoint;
 	j->o.hybrid_log = j->hybrid;
+	j->o.late_log = j->late;
 out:
 	return rc;
 }
@@ -215,6 +223,14 @@ static int check_reuse(const struct gnn_config *c)
 	if (c->hybrid != GNN_OPT_HYBRID_OFF && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
 		return gnn_err(GNN_ECONFIG, "--hybrid is of --orchestration layer --reuse "
 			"embeddings");
+	if (c->late != GNN_OPT_LATE_WAIT && c->reuse != GNN_OPT_REUSE_EMBEDDINGS)
+		return gnn_err(GNN_ECONFIG, "--late is of --orchestration layer --reuse "
+			"embeddings");
+	if (c->late != GNN_OPT_LATE_WAIT && c->hybrid != GNN_OPT_HYBRID_OFF)
+		return gnn_err(GNN_ECONFIG, "--late %s: --hybrid learns from what is waited for",
+			c->late == GNN_OPT_LATE_COLD ? "cold" : "replay");
+	if (gnn_option_given(c, "late-log") && c->late == GNN_OPT_LATE_WAIT)
+		return gnn_err(GNN_ECONFIG, "--late-log is of --late cold and replay");
 	if (c->hot_policy == GNN_OPT_HOT_WINDOW && (c->reuse != GNN_OPT_REUSE_EMBEDDINGS ||
 		c->hybrid != GNN_OPT_HYBRID_OFF))
 		return gnn_err(GNN_ECONFIG, "--hot-policy window is of --reuse embeddings without "
@@ -399,6 +415,7 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.layerwise = c->orchestration == GNN_OPT_LAYER;
 	j->o.reuse = (enum gnn_reuse)c->reuse;
 	j->o.hybrid = (enum gnn_hybrid_mode)c->hybrid;
+	j->o.late = (enum gnn_late_mode)c->late;
 	j->o.hot_backward = c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE ||
 		(c->hot_backward == GNN_OPT_BACKWARD_AUTO && has_aggregate_gradient(c));
 	j->o.super_batch = c->super_batch;

@@ -99,6 +99,10 @@ static const struct gnn_column hybrid[] = {
 	{"from", "from", GNN_UNIT_COUNT}, {"cpu_vertices", "stay with the CPU", GNN_UNIT_COUNT},
 	{NULL, NULL, GNN_UNIT_NUMBER},
 };
+static const struct gnn_column late[] = {
+	{"super_batch", "super-batch", GNN_UNIT_COUNT}, {"slices", "slices", GNN_UNIT_COUNT},
+	{"wanted", "of", GNN_UNIT_COUNT}, {NULL, NULL, GNN_UNIT_NUMBER},
+};
 static const struct gnn_column phases[] = {
 	{"phase", "phase", GNN_UNIT_TEXT}, {"items", "done", GNN_UNIT_COUNT},
 	{"items_total", "of", GNN_UNIT_COUNT}, {"unit", "unit", GNN_UNIT_TEXT},
@@ -112,5 +116,6 @@ const struct gnn_sheet_view gnn_sheet_views[GNN_SHEET_COUNT] = {
 	[GNN_SHEET_LAYERS] = {"layer", "Layers", false, layers},
 	[GNN_SHEET_ORDERS] = {"order", "Orders", false, orders},
 	[GNN_SHEET_HYBRID] = {"hybrid", "Hot vertices that went to the device", false, hybrid},
+	[GNN_SHEET_LATE] = {"late", "Super-batches whose hot rows were late", false, late},
 	[GNN_SHEET_PHASES] = {"progress", "Phases", true, phases},
 };

@@ -13,6 +13,7 @@ struct gnn_ahead {
 	struct gnn_ahead_opts o;
 	struct gnn_shelves   *shelves;
 	struct gnn_hybrid    *hybrid;
+	struct gnn_late      *late;
 	uint64_t              begun_ns; /* the super-batch at work; 0: before it */
 };
 
@@ -21,7 +22,7 @@ static int open_hybrid(struct gnn_ahead *a)
 {
 	const struct gnn_train_opts *o = a->o.train;
 	const bool replay = o->hybrid == GNN_HYBRID_REPLAY;
-	struct gnn_hybrid_share *log = NULL;
+	struct gnn_decision *log = NULL;
 	uint64_t count = 0;
 	int rc = GNN_OK;
 
@@ -32,6 +33,26 @@ static int open_hybrid(struct gnn_ahead *a)
 	GNN_TRY(gnn_hybrid_create(&a->hybrid, a->o.hot->count,
 		replay ? log : a->o.state->share, replay ? count : a->o.state->share_count,
 		replay));
+out:
+	gnn_mem_free(log);
+	return rc;
+}
+
+/* Likewise of super-batches that were late. */
+static int open_late(struct gnn_ahead *a)
+{
+	const struct gnn_train_opts *o = a->o.train;
+	const struct gnn_train_state *s = a->o.state;
+	const bool replay = o->late == GNN_LATE_REPLAY;
+	struct gnn_decision *log = NULL;
+	uint64_t count = 0;
+	int rc;
+
+	if (replay)
+		GNN_TRY(gnn_late_read(o->late_log, o->super_batch, &log, &count));
+	GNN_TRY(gnn_late_create(&a->late, &(struct gnn_late_opts){.mode = o->late,
+		.super_batch = o->super_batch, .step = s->step,
+		.log = replay ? log : s->late, .count = replay ? count : s->late_count}));
 out:
 	gnn_mem_free(log);
 	return rc;
@@ -48,7 +69,8 @@ static int open_shelves(struct gnn_ahead *a)
 			.window = o->hot_policy == GNN_HOT_WINDOW,
 			.most = (uint64_t)(o->hot_ratio * (double)a->o.source->lists->vertices),
 			.hybrid = a->hybrid},
-		.batches = *a->o.batches, .net = a->o.net, .step = a->o.state->step,
+		.batches = *a->o.batches, .net = a->o.net, .late = a->late,
+		.step = a->o.state->step,
 		.last_step = a->o.steps, .ahead = o->pipeline,
 		.embed = {.source = a->o.source, .device = o->backend,
 			.shape = *gnn_net_shape_of(a->o.net), .dropout = o->dropout,
@@ -91,6 +113,7 @@ int gnn_ahead_start(struct gnn_ahead **out, const struct gnn_ahead_opts *o)
 	GNN_NEW(a, GNN_MEM_MISC);
 	a->o = *o;
 	GNN_TRY(open_hybrid(a));
+	GNN_TRY(open_late(a));
 	GNN_TRY(open_shelves(a));
 	want_rows(a, o->state->step / o->train->super_batch);
 	*out = a;
@@ -103,6 +126,12 @@ out:
 struct gnn_shelves *gnn_ahead_shelves(struct gnn_ahead *a)
 {
 	return a != NULL ? a->shelves : NULL;
+}
+
+void gnn_ahead_due(struct gnn_ahead *a, uint64_t step)
+{
+	if (a != NULL)
+		gnn_late_due(a->late, step);
 }
 
 void gnn_ahead_begin(struct gnn_ahead *a, const struct gnn_there *t, double waited_s)
@@ -135,7 +164,7 @@ int gnn_ahead_publish(struct gnn_ahead *a, uint64_t step)
 static int save_shares(struct gnn_ahead *a)
 {
 	struct gnn_train_state *s = a->o.state;
-	const struct gnn_hybrid_share *log;
+	const struct gnn_decision *log;
 	uint64_t count;
 	int rc;
 
@@ -152,6 +181,20 @@ out:
 	return rc;
 }
 
+static int save_late(struct gnn_ahead *a)
+{
+	const struct gnn_train_opts *o = a->o.train;
+	struct gnn_train_state *s = a->o.state;
+	int rc;
+
+	gnn_mem_free(s->late);
+	GNN_TRY(gnn_late_log(a->late, &s->late, &s->late_count));
+	if (o->late == GNN_LATE_COLD)
+		GNN_TRY(gnn_late_write(o->late_log, o->super_batch, s->late, s->late_count));
+out:
+	return rc;
+}
+
 int gnn_ahead_save(struct gnn_ahead *a)
 {
 	struct gnn_train_state *s = a != NULL ? a->o.state : NULL;
@@ -164,6 +207,7 @@ int gnn_ahead_save(struct gnn_ahead *a)
 	GNN_TRY(gnn_shelves_save(a->shelves, s->step, &s->history));
 	if (a->hybrid != NULL)
 		GNN_TRY(save_shares(a));
+	GNN_TRY(save_late(a));
 out:
 	return rc;
 }
@@ -185,5 +229,6 @@ void gnn_ahead_destroy(struct gnn_ahead *a)
 		return;
 	gnn_shelves_destroy(a->shelves);
 	gnn_hybrid_destroy(a->hybrid);
+	gnn_late_destroy(a->late);
 	gnn_mem_free(a);
 }

@@ -2,10 +2,10 @@
  * train/ahead.h - what a training that reuses embeddings has beside it: shelves, who fills them.
  *
  * Flow     train -> versions, waiting -> [ahead] -> shelves -> carrier; state
- * Owns     shelves, decisions of the hybrid
+ * Owns     shelves, decisions of the hybrid and of what was late
  * Lends    the shelves, until destroy
  * Thread   the trainer
- * Fails    as shelf and hybrid
+ * Fails    as shelf, hybrid and late
  *
  * Every call takes NULL, the ahead of a training that reuses none.
  */
@@ -33,6 +33,8 @@ GNN_BEGIN_DECLS
 /* *out: NULL where no embeddings are reused. */
 int  gnn_ahead_start  (struct gnn_ahead **out, const struct gnn_ahead_opts *o);
 struct gnn_shelves *gnn_ahead_shelves(struct gnn_ahead *a);
+/* Before the batch of a step is waited for. */
+void gnn_ahead_due    (struct gnn_ahead *a, uint64_t step);
 /* Before a batch, which was waited for, is trained. */
 void gnn_ahead_begin  (struct gnn_ahead *a, const struct gnn_there *t, double waited_s);
 /* The net's weights are those before step `step`. */

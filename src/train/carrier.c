@@ -99,6 +99,28 @@ out:
 	return rc;
 }
 
+/* Where rows of hot vertices may be late, who draws for them then: the bringer, or the CPU. */
+static int open_late(struct gnn_carrier *c)
+{
+	struct gnn_sampler_opts sampler = c->o.batches.sampler;
+	const struct gnn_table *table = c->o.table;
+	int rc = GNN_OK;
+
+	if (c->o.shelves == NULL || !gnn_shelves_may_be_late(c->o.shelves))
+		return GNN_OK;
+	if (c->maker.collect == NULL) {
+		c->maker.collect = &c->collect;
+		GNN_TRY(gnn_collect_init(&c->collect, table->source, c->maker.bringer,
+			c->o.threads));
+	}
+	sampler.backend = table->samples ? c->maker.bringer : c->collect.cpu;
+	if (table->samples)
+		sampler.lists = &table->lists;
+	GNN_TRY(gnn_sampler_create_last(&c->maker.late, &sampler));
+out:
+	return rc;
+}
+
 static int open_maker(struct gnn_carrier *c)
 {
 	struct gnn_sampler_opts sampler = c->o.batches.sampler;
@@ -127,6 +149,7 @@ static int open_maker(struct gnn_carrier *c)
 			GNN_TRY(gnn_onehop_create(&c->maker.onehop, c->o.batches.onehop,
 				&c->o.batches.sampler, &c->collect));
 	}
+	GNN_TRY(open_late(c));
 out:
 	return rc;
 }
@@ -218,6 +241,7 @@ static void stop(struct gnn_carrier *c)
 	}
 	gnn_batches_stop(c->batches);
 	gnn_sampler_destroy(c->maker.sampler);
+	gnn_sampler_destroy(c->maker.late);
 	gnn_onehop_destroy(c->maker.onehop);
 	gnn_collect_fini(&c->collect);
 	gnn_delivery_fini(&c->delivery);

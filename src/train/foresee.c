@@ -81,6 +81,18 @@ static uint64_t onehop_bytes(const struct gnn_foresee_opts *o, const struct gnn_
 		room_of(s->id_count * o->batches->source->dim, sizeof(float));
 }
 
+/* What is drawn and gathered for rows of hot vertices that are late, beside the batch. */
+static uint64_t late_bytes(const struct gnn_foresee_opts *o, const struct gnn_sample *s)
+{
+	const bool unified = o->batches->backend->ops->unified;
+	const uint64_t words = 3 * s->block[0].dst_count;
+	const uint64_t one = block_bytes(&s->block[0]) + room_of(words, sizeof(uint64_t)) +
+		room_of(s->id_count, sizeof(gnn_vid));
+
+	return !unified ? (PLACES - 1) * one : one + sampler_bytes(o, s) +
+		room_of(s->id_count * o->batches->source->dim, sizeof(float));
+}
+
 static void load_layers(struct gnn_foreseen *f, const struct gnn_foresee_opts *o,
 	const struct gnn_sample *s)
 {
@@ -122,6 +134,8 @@ static void count(struct gnn_foreseen *f, const struct gnn_foresee_opts *o,
 	}
 	if (o->mixed)
 		f->others += shelf_bytes(o, s);
+	if (o->late)
+		f->others += late_bytes(o, s);
 }
 
 int gnn_foresee(struct gnn_foreseen *f, const struct gnn_foresee_opts *o, uint64_t batch_size)

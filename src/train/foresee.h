@@ -26,6 +26,7 @@ struct gnn_foresee_opts {
 	bool                   pipeline;
 	bool                   layerwise; /* the CPU aggregates the bottom layer */
 	bool                   mixed;     /* embeddings of hot vertices */
+	bool                   late;      /* which may be late, and are drawn then */
 	bool                   samples;   /* a device may have to */
 };
 

@@ -18,17 +18,12 @@
 #ifndef GNN_TRAIN_HYBRID_H
 #define GNN_TRAIN_HYBRID_H
 
-#include "base/decl.h"
-#include "base/err.h"
+#include "train/decisions.h"
 
 enum gnn_hybrid_mode { GNN_HYBRID_OFF, GNN_HYBRID_ON, GNN_HYBRID_REPLAY };
 
 /* Super-batches between what a decision is made of and where it holds: those planned. */
 enum { GNN_HYBRID_DELAY = 4 };
-
-struct gnn_hybrid_share {
-	uint64_t from, cpu; /* super-batch; vertices, the hottest */
-};
 
 struct gnn_hybrid_seen {
 	uint64_t super_batch;   /* the one that begins */
@@ -40,17 +35,20 @@ struct gnn_hybrid;
 
 GNN_BEGIN_DECLS
 
-/* All of `hot` with the CPU, but for `count` decisions that were made before. */
+/*
+ * All of `hot` with the CPU, but for `count` decisions that were made before: from which
+ * super-batch on it has how many, the hottest.
+ */
 int  gnn_hybrid_create(struct gnn_hybrid **out, uint64_t hot,
-	const struct gnn_hybrid_share *log, uint64_t count, bool replay);
+	const struct gnn_decision *log, uint64_t count, bool replay);
 void gnn_hybrid_destroy(struct gnn_hybrid *h); /* NULL is fine */
 uint64_t gnn_hybrid_cpu(struct gnn_hybrid *h, uint64_t super_batch);
 void gnn_hybrid_decide(struct gnn_hybrid *h, const struct gnn_hybrid_seen *s);
-const struct gnn_hybrid_share *gnn_hybrid_log(const struct gnn_hybrid *h, uint64_t *count);
+const struct gnn_decision *gnn_hybrid_log(const struct gnn_hybrid *h, uint64_t *count);
 
 int  gnn_hybrid_write(const struct gnn_hybrid *h, const char *path);
 /* *log is freed by the caller. */
-int  gnn_hybrid_read (const char *path, uint64_t hot, struct gnn_hybrid_share **log,
+int  gnn_hybrid_read (const char *path, uint64_t hot, struct gnn_decision **log,
 	uint64_t *count);
 
 GNN_END_DECLS

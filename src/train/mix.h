@@ -33,6 +33,12 @@ GNN_BEGIN_DECLS
 /* Sorts `count` ids: v is hot where place[v] is and row[place[v]] says where it is kept. */
 int gnn_mix_split(struct gnn_mix *m, struct gnn_room *room, const gnn_vid *id, uint64_t count,
 	const uint32_t *place, const uint32_t *row);
+/*
+ * The same ids with rows of `from` from `kept` on cold again, in arrays of a room; `m` has no block
+ * and no rows yet.
+ */
+int gnn_mix_cut(struct gnn_mix *m, struct gnn_room *room, const struct gnn_mix *from,
+	const gnn_vid *id, uint64_t kept);
 /* Words of the arrays, which lie one behind the other from `from` on. */
 uint64_t gnn_mix_words(const struct gnn_mix *m);
 /* Points the arrays at a copy of the words. */

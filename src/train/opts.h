@@ -49,6 +49,8 @@ struct gnn_train_opts {
 	enum gnn_reuse        reuse;       /* auto: settled with layerwise by train/ways.h */
 	enum gnn_hybrid_mode  hybrid;
 	const char           *hybrid_log;  /* written, or replayed */
+	enum gnn_late_mode    late;
+	const char           *late_log;    /* likewise */
 	bool                  hot_backward; /* embeddings give a gradient, by their aggregates */
 	uint64_t              super_batch; /* steps */
 	double                hot_ratio;

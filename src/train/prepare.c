@@ -81,6 +81,7 @@ int gnn_prepare_memory(struct gnn_foreseen *f, const struct gnn_hot *hot,
 	return gnn_foresee_check(f, &(struct gnn_foresee_opts){.batches = batches, .comm = o->comm,
 		.hot = hot, .super_batch = o->super_batch, .pipeline = o->pipeline,
 		.layerwise = o->layerwise, .mixed = o->reuse == GNN_REUSE_EMBEDDINGS,
+		.late = o->late != GNN_LATE_WAIT,
 		.samples = o->device.sample != GNN_SAMPLE_HOST &&
 			batches->source->lists->weight == NULL});
 }

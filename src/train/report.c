@@ -14,6 +14,7 @@ void gnn_report_staleness(struct gnn_json *j, const struct gnn_epoch_report *e, 
 	gnn_json_u64(j, "max_staleness", e->staleness.most);
 	gnn_json_real(j, "max_weight_change", e->max_weight_change);
 	gnn_json_u64(j, "cpu_hot_vertices", e->cpu_hot);
+	gnn_json_u64(j, "late_vertices", e->staleness.late);
 	gnn_json_real(j, "epsilon", 2.0 * (double)n * e->max_weight_change);
 	while (bins > 0 && e->staleness.bin[bins - 1] == 0)
 		bins--;

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/gate.h"
 #include "base/mem.h"
 #include "base/stage.h"
 #include "base/trace.h"
@@ -19,9 +18,9 @@ struct gnn_shelves {
 	struct gnn_batches    *batches;  /* of the plans */
 	struct gnn_plans      *plans;
 	struct gnn_shelf       shelf[SHELVES];
-	struct gnn_gate       *made;     /* super-batches below it have their shelf */
 	struct gnn_stage      *stage;
 	uint64_t               next_version;
+	struct gnn_onehop_counts counts; /* of the shelf that is made */
 };
 
 /* The next plan, from the next batches; super-batch 0 has no hot vertices. */
@@ -55,7 +54,6 @@ static int begin_shelf(struct gnn_shelves *s, const struct gnn_plan *p)
 
 	f->index = p->index;
 	f->count = p->count;
-	f->counts = (struct gnn_onehop_counts){0};
 	GNN_TRY(gnn_collect_take(c, &f->rows[0], p->count * gnn_embed_width(s->embed)));
 	f->y = f->rows[0].room.data;
 	if (s->o.embed.aggregates)
@@ -67,33 +65,51 @@ out:
 	return rc;
 }
 
-/* Slice j of the queue, with the weights of its version. */
-static int make_slice(struct gnn_shelves *s, const struct gnn_plan *p, uint64_t j,
-	uint64_t version)
+/* Rows of slice j of the queue, with the weights that are in the net. */
+static int make_rows(struct gnn_shelves *s, const struct gnn_plan *p, uint64_t j, uint64_t version,
+	uint64_t is)
 {
 	struct gnn_shelf *f = &s->shelf[p->index % SHELVES];
 	const uint64_t n = s->o.plans.super_batch, dim = s->o.embed.source->dim;
 	const uint64_t first = p->count * j / n, end = p->count * (j + 1) / n;
-	uint64_t start, span, is;
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	int rc;
 
-	GNN_TRY(gnn_versions_read(s->versions, version, gnn_embed_net(s->embed), &is));
-	if (j == 0) /* the shelf before the last is free: its super-batch is trained */
-		GNN_TRY(begin_shelf(s, p));
 	if (first == end)
 		return GNN_OK;
-	start = gnn_clock_ns();
-	span = gnn_trace_begin();
 	if (gnn_fault_next(GNN_FAULT_EMBED).action == GNN_FAULT_SLOW)
 		usleep(SLOW_US);
 	GNN_TRY(gnn_embed_rows(s->embed, p->id + first, end - first, version,
 		f->y + first * gnn_embed_width(s->embed),
 		f->aggregate == NULL ? NULL : f->aggregate + first * dim, p->count * dim,
-		&f->counts));
+		&s->counts));
 	for (uint64_t i = first; i < end; i++)
 		f->version[i] = is;
-	f->counts.seconds += gnn_clock_s_since(start);
+	s->counts.seconds += gnn_clock_s_since(start);
 	gnn_trace_end(span, "embed");
+out:
+	return rc;
+}
+
+/* Slice j with its version, unless nobody will take it; not before its time in either case. */
+static int make_slice(struct gnn_shelves *s, const struct gnn_plan *p, uint64_t j,
+	uint64_t version)
+{
+	uint64_t is;
+	int rc;
+
+	GNN_TRY(gnn_versions_wait(s->versions, version));
+	if (gnn_late_is_over(s->o.late, p->index, j))
+		return GNN_OK;
+	GNN_TRY(gnn_versions_read(s->versions, version, gnn_embed_net(s->embed), &is));
+	if (rc == GNN_SKIPPED) /* over meanwhile: the training is two super-batches on */
+		return GNN_OK;
+	if (j == 0) { /* the shelf before the last is free: its super-batch is trained */
+		GNN_TRY(begin_shelf(s, p));
+		s->counts = (struct gnn_onehop_counts){0};
+	}
+	GNN_TRY(make_rows(s, p, j, version, is));
+	gnn_late_made(s->o.late, p->index, j + 1, &s->counts);
 out:
 	return rc;
 }
@@ -120,8 +136,6 @@ static int make_next(struct gnn_shelves *s)
 		GNN_TRY(make_plan(s));
 	GNN_TRY(gnn_plans_wait(s->plans, index * n, &p));
 	GNN_TRY(make_slice(s, p, j, version));
-	if (j + 1 == n)
-		gnn_gate_raise(s->made, index + 1);
 out:
 	return rc;
 }
@@ -137,7 +151,7 @@ static int work(void *arg)
 out:
 	if (rc < 0) { /* who waits finds the reason where it joins */
 		gnn_plans_cancel(s->plans);
-		gnn_gate_cancel(s->made);
+		gnn_late_cancel(s->o.late);
 	}
 	return rc;
 }
@@ -158,7 +172,7 @@ static int open_batches(struct gnn_shelves *s, uint64_t first)
 	return gnn_batches_start(&s->batches, &o);
 }
 
-/* Plans from super-batch `first` on; of super-batch 0 plan and shelf are there, and empty. */
+/* Plans from super-batch `first` on; the plan of super-batch 0 is there, and empty. */
 static int open_plans(struct gnn_shelves *s, uint64_t first)
 {
 	struct gnn_plans_opts o = s->o.plans;
@@ -166,7 +180,6 @@ static int open_plans(struct gnn_shelves *s, uint64_t first)
 
 	o.first = first;
 	GNN_TRY(gnn_plans_create(&s->plans, &o));
-	GNN_TRY(gnn_gate_create(&s->made, gnn_max_u64(first, 1)));
 	GNN_TRY(open_batches(s, first));
 	if (first == 0)
 		GNN_TRY(make_plan(s));
@@ -206,16 +219,32 @@ struct gnn_plans *gnn_shelves_plans(struct gnn_shelves *s)
 	return s->plans;
 }
 
-int gnn_shelves_take(struct gnn_shelves *s, uint64_t step, const struct gnn_shelf **shelf)
+int gnn_shelves_take(struct gnn_shelves *s, uint64_t step, struct gnn_shelf_part *part)
 {
-	const uint64_t index = step / s->o.plans.super_batch;
+	const uint64_t n = s->o.plans.super_batch, index = step / n;
+	const struct gnn_shelf *shelf = &s->shelf[index % SHELVES];
+	uint64_t slices;
 	int rc;
 
-	GNN_TRY(gnn_gate_wait(s->made, index + 1));
-	*shelf = &s->shelf[index % SHELVES];
-	GNN_ASSERT((*shelf)->index == index);
+	*part = (struct gnn_shelf_part){0};
+	GNN_TRY(gnn_late_settle(s->o.late, index, &slices, &part->counts));
+	if (index == 0 || slices == 0)
+		return GNN_OK;
+	GNN_ASSERT(shelf->index == index);
+	part->rows = shelf->count * slices / n;
+	part->shelf = part->rows > 0 ? shelf : NULL;
 out:
 	return rc;
+}
+
+bool gnn_shelves_may_be_late(const struct gnn_shelves *s)
+{
+	return gnn_late_mode_of(s->o.late) != GNN_LATE_WAIT;
+}
+
+bool gnn_shelves_is_settled(struct gnn_shelves *s, uint64_t step)
+{
+	return gnn_late_is_settled(s->o.late, step / s->o.plans.super_batch);
 }
 
 /* 0, 1, 2-3, 4-7 ... */
@@ -226,20 +255,21 @@ static uint32_t bin_of(uint64_t staleness)
 	return bits < GNN_STALE_BINS ? bits : GNN_STALE_BINS - 1;
 }
 
-void gnn_shelves_count(const struct gnn_shelves *s, const struct gnn_shelf *shelf, uint64_t step,
-	const struct gnn_mix *m, struct gnn_staleness *t, struct gnn_onehop_counts *counts)
+void gnn_shelves_count(const struct gnn_shelves *s, const struct gnn_shelf_part *part,
+	uint64_t step, const struct gnn_mix *m, struct gnn_staleness *t,
+	struct gnn_onehop_counts *counts)
 {
 	const uint64_t bound = 2 * s->o.plans.super_batch - 1;
 
 	if (step % s->o.plans.super_batch == 0) { /* once a shelf */
-		counts->seconds += shelf->counts.seconds;
-		counts->gathered += shelf->counts.gathered;
-		counts->computed += shelf->counts.computed;
+		counts->seconds += part->counts.seconds;
+		counts->gathered += part->counts.gathered;
+		counts->computed += part->counts.computed;
 	}
 	counts->reused += m->hot;
 	t->bin[0] += m->cold;
 	for (uint64_t i = 0; i < m->hot; i++) {
-		const uint64_t staleness = step - shelf->version[m->kept_row[i]];
+		const uint64_t staleness = step - part->shelf->version[m->kept_row[i]];
 
 		GNN_ASSERT(staleness <= bound);
 		t->most = gnn_max_u64(t->most, staleness);
@@ -265,11 +295,11 @@ int gnn_shelves_save(struct gnn_shelves *s, uint64_t step, struct gnn_history *h
 
 void gnn_shelves_cancel(struct gnn_shelves *s)
 {
-	if (s == NULL || s->plans == NULL || s->made == NULL)
+	if (s == NULL || s->plans == NULL)
 		return;
 	gnn_versions_cancel(s->versions);
 	gnn_plans_cancel(s->plans);
-	gnn_gate_cancel(s->made);
+	gnn_late_cancel(s->o.late);
 }
 
 int gnn_shelves_join(struct gnn_shelves *s)
@@ -296,6 +326,5 @@ void gnn_shelves_destroy(struct gnn_shelves *s)
 	}
 	gnn_embed_destroy(s->embed);
 	gnn_versions_destroy(s->versions);
-	gnn_gate_destroy(s->made);
 	gnn_mem_free(s);
 }

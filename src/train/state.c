@@ -16,7 +16,7 @@ enum { WORDS = sizeof(struct gnn_epoch_report) / sizeof(uint64_t), SCALARS = 6, 
 
 _Static_assert(sizeof(struct gnn_epoch_report) == WORDS * sizeof(uint64_t), "words only");
 
-#define FORMAT "gnnrun-checkpoint 5"
+#define FORMAT "gnnrun-checkpoint 6"
 
 int gnn_state_init(struct gnn_train_state *s, uint64_t floats)
 {
@@ -34,8 +34,9 @@ void gnn_state_fini(struct gnn_train_state *s)
 	gnn_mem_free(s->epoch);
 	gnn_mem_free(s->history.data);
 	gnn_mem_free(s->share);
+	gnn_mem_free(s->late);
 	s->history.data = NULL;
-	s->share = NULL;
+	s->share = s->late = NULL;
 	s->best = NULL;
 	s->epoch = NULL;
 }
@@ -138,7 +139,7 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 		{"scalars", GNN_U64, 1, {SCALARS}, scalars},
 		{"current", GNN_U64, 1, {WORDS}, &s->current},
 	};
-	struct gnn_tensor_out all[GNN_COUNT_OF(tensors) + 3];
+	struct gnn_tensor_out all[GNN_COUNT_OF(tensors) + 4];
 	uint64_t count = GNN_COUNT_OF(tensors);
 	const struct gnn_tensor_text texts[] = {{"format", FORMAT}, {"version", GNN_VERSION},
 		{"graph", graph}, {"ranks", ranks}, {"settings", key->settings}};
@@ -150,6 +151,9 @@ int gnn_state_save(const struct gnn_train_state *s, const struct gnn_state_key *
 	if (s->share_count > 0)
 		all[count++] = (struct gnn_tensor_out){"hybrid", GNN_U64, 2,
 			{s->share_count, 2}, s->share};
+	if (s->late_count > 0)
+		all[count++] = (struct gnn_tensor_out){"late", GNN_U64, 2, {s->late_count, 2},
+			s->late};
 	if (s->history.count > 0)
 		all[count++] = (struct gnn_tensor_out){"history", GNN_F32, 2,
 			{s->history.count, s->history.floats}, s->history.data};
@@ -215,21 +219,20 @@ static int read_tensor(const char *path, struct gnn_safetensors *file, struct gn
 	return gnn_file_pread(bytes, to, t->bytes, t->offset);
 }
 
-/* Decisions of the hybrid: (super-batch, vertices) each. */
-static int read_shares(struct gnn_train_state *s, const char *path, struct gnn_safetensors *file,
-	struct gnn_file *bytes)
+/* Decisions by the clock, where there are any: (super-batch, number) each. */
+static int read_decisions(struct gnn_decision **to, uint64_t *count, const char *name,
+	const char *path, struct gnn_safetensors *file, struct gnn_file *bytes)
 {
-	const struct gnn_tensor *t = gnn_safetensors_find(file, "hybrid");
+	const struct gnn_tensor *t = gnn_safetensors_find(file, name);
 	int rc = GNN_OK;
 
 	if (t == NULL)
 		return GNN_OK;
-	gnn_mem_free(s->share);
-	s->share = NULL;
-	s->share_count = t->count / 2;
-	GNN_NEW_ARRAY(s->share, s->share_count, GNN_MEM_MISC);
-	GNN_TRY(read_tensor(path, file, bytes, "hybrid", s->share, 2 * s->share_count,
-		sizeof(uint64_t)));
+	gnn_mem_free(*to);
+	*to = NULL;
+	*count = t->count / 2;
+	GNN_NEW_ARRAY(*to, *count, GNN_MEM_MISC);
+	GNN_TRY(read_tensor(path, file, bytes, name, *to, 2 * *count, sizeof(uint64_t)));
 out:
 	return rc;
 }
@@ -285,7 +288,8 @@ static int read_state(struct gnn_train_state *s, const char *path, struct gnn_sa
 		GNN_TRY(read_tensor(path, file, bytes, "epochs", s->epoch,
 			s->epoch_count * WORDS, sizeof(uint64_t)));
 	GNN_TRY(read_history(s, path, file, bytes));
-	GNN_TRY(read_shares(s, path, file, bytes));
+	GNN_TRY(read_decisions(&s->share, &s->share_count, "hybrid", path, file, bytes));
+	GNN_TRY(read_decisions(&s->late, &s->late_count, "late", path, file, bytes));
 out:
 	return rc;
 }

@@ -24,8 +24,10 @@ struct gnn_train_state {
 	struct gnn_epoch_report current; /* of the epoch at work */
 	float   *best;       /* (floats) host */
 	struct gnn_history history; /* of the first layer, where embeddings need it */
-	struct gnn_hybrid_share  *share;   /* decisions of the hybrid */
+	struct gnn_decision  *share;   /* decisions of the hybrid */
 	uint64_t           share_count;
+	struct gnn_decision *late; /* super-batches that were late */
+	uint64_t           late_count;
 };
 
 /* What a checkpoint is of. */

@@ -8,7 +8,10 @@
 #include <string.h>
 
 /* Places of the rooms that do not belong to a block. */
-enum { BLOCK_ARRAYS = 7, ID = GNN_BLOCKS_MAX * BLOCK_ARRAYS, X, LABEL, DY, MIX, COLD_ID, COLD };
+enum { BLOCK_ARRAYS = 7, ID = GNN_BLOCKS_MAX * BLOCK_ARRAYS, X, LABEL, DY, MIX, COLD_ID, COLD,
+	CUT = COLD + BLOCK_ARRAYS, LATE_ID, LATE };
+
+_Static_assert(LATE + BLOCK_ARRAYS <= GNN_COUNT_OF(((struct gnn_there *)NULL)->room), "rooms");
 
 /* A put on its way. */
 struct put {
@@ -110,15 +113,17 @@ out:
 	return rc;
 }
 
-/* A copy of a shelf's rows for all batches of its super-batch. */
-static int upload_shelf(struct put *p, const struct gnn_shelf *shelf,
+/* A copy of a shelf's rows, those that are there, for all batches of its super-batch. */
+static int upload_shelf(struct put *p, const struct gnn_shelf_part *part,
 	struct gnn_there_shelf *to)
 {
 	const struct gnn_train_source *source = p->m->table->source;
 	const struct gnn_net_shape *shape = gnn_net_shape_of(p->m->net);
-	const uint64_t y = shelf->count * gnn_shape_out(shape, 0) * sizeof(float);
-	const uint64_t aggregate = shelf->aggregate == NULL ? 0 :
-		shelf->count * source->parts * source->dim * sizeof(float);
+	const struct gnn_shelf *shelf = part->shelf;
+	const uint64_t y = part->rows * gnn_shape_out(shape, 0) * sizeof(float);
+	const uint64_t pitch = shelf->count * source->dim * sizeof(float);
+	const uint64_t width = part->rows * source->dim * sizeof(float);
+	const uint64_t parts = shelf->aggregate == NULL ? 0 : source->parts;
 	struct gnn_backend *b = p->b;
 	int rc;
 
@@ -126,32 +131,31 @@ static int upload_shelf(struct put *p, const struct gnn_shelf *shelf,
 	GNN_TRY(gnn_room_take_on(&to->y, b, y, 1));
 	if (y > 0)
 		GNN_TRY(b->ops->copy(b, to->y.data, y, shelf->y, y, y, 1));
-	if (aggregate > 0) {
-		GNN_TRY(gnn_room_take_on(&to->aggregate, b, aggregate, 1));
-		GNN_TRY(b->ops->copy(b, to->aggregate.data, aggregate, shelf->aggregate,
-			aggregate, aggregate, 1));
+	if (parts > 0) {
+		GNN_TRY(gnn_room_take_on(&to->aggregate, b, parts, pitch));
+		GNN_TRY(b->ops->copy(b, to->aggregate.data, pitch, shelf->aggregate, pitch, width,
+			parts));
 	}
-	p->t->copied_bytes += y + aggregate;
+	p->t->copied_bytes += y + parts * width;
 	to->there = true;
 	to->index = shelf->index;
 out:
 	return rc;
 }
 
-/* The shelf that hot rows come from, once it is there. */
-static int put_shelf(struct put *p)
+/* The shelf that hot rows come from. */
+static int put_shelf(struct put *p, const struct gnn_shelf_part *part)
 {
 	struct gnn_there *t = p->t;
-	const uint64_t start = gnn_clock_ns();
-	const struct gnn_shelf *shelf;
+	const struct gnn_shelf *shelf = part->shelf;
 	struct gnn_there_shelf *held;
-	int rc;
+	int rc = GNN_OK;
 
-	GNN_TRY(gnn_shelves_take(p->m->shelves, t->step, &shelf));
-	t->shelf_wait_s = gnn_clock_s_since(start);
-	gnn_shelves_count(p->m->shelves, shelf, t->step, &p->batch->mix, &t->staleness,
-		&t->bottom);
+	gnn_shelves_count(p->m->shelves, part, t->step, t->is_cut ? &t->cut : &p->batch->mix,
+		&t->staleness, &t->bottom);
 	t->bottom.gathered += t->mix.block.src_count;
+	if (shelf == NULL)
+		return GNN_OK;
 	t->mix.kept_count = shelf->count;
 	t->mix.kept = shelf->y;
 	t->mix.aggregate = shelf->aggregate;
@@ -159,7 +163,7 @@ static int put_shelf(struct put *p)
 		return GNN_OK;
 	held = &p->m->held[shelf->index % GNN_COUNT_OF(p->m->held)];
 	if (!held->there || held->index != shelf->index)
-		GNN_TRY(upload_shelf(p, shelf, held));
+		GNN_TRY(upload_shelf(p, part, held));
 	t->mix.kept = held->y.data;
 	t->mix.aggregate = shelf->aggregate == NULL ? NULL : held->aggregate.data;
 out:
@@ -247,7 +251,8 @@ out:
 static int put_rows(struct put *p)
 {
 	const struct gnn_train_source *s = p->m->table->source;
-	const bool mixed = p->m->shelves != NULL, drawn = p->m->sampler != NULL;
+	const bool mixed = p->m->shelves != NULL;
+	const bool drawn = p->m->sampler != NULL || p->t->is_cut;
 	const uint64_t rows = mixed ? p->t->mix.block.src_count : p->t->sample.id_count;
 	const uint64_t bytes = (mixed ? 1 : s->parts) * rows * s->dim * sizeof(float);
 	const gnn_vid *id = mixed ? p->t->mix.id : p->t->sample.id;
@@ -268,6 +273,87 @@ static int put_rows(struct put *p)
 	}
 out:
 	p->t->x = x;
+	return rc;
+}
+
+/* What the net takes of a cut mix, where the backend reads it. */
+static int place_cut(struct put *p, const struct gnn_block *block)
+{
+	struct gnn_there *t = p->t;
+	const bool is_there = p->b->ops->unified || p->m->table->samples;
+	void *words = NULL, *id;
+	int rc;
+
+	t->mix = t->cut;
+	t->mix.id = t->late.id;
+	t->mix.block = *block;
+	if (p->b->ops->unified)
+		return GNN_OK;
+	GNN_TRY(upload(p, CUT, t->cut.from, gnn_mix_words(&t->cut) * sizeof(uint64_t), &words));
+	gnn_mix_lay(&t->mix, words);
+	if (is_there)
+		goto out;
+	GNN_TRY(upload(p, LATE_ID, t->late.id, t->late.id_count * sizeof(gnn_vid), &id));
+	t->mix.id = id;
+	GNN_TRY(upload_block(p, LATE, block, &t->mix.block));
+out:
+	return rc;
+}
+
+/* Hot rows from `kept` on count as cold: one hop of all cold ones is drawn anew. */
+static int cut_mix(struct put *p, uint64_t kept)
+{
+	const struct gnn_batch *batch = p->batch;
+	struct gnn_there *t = p->t;
+	struct gnn_block *block = &t->late.block[0];
+	struct gnn_backend *b = p->m->table->samples || p->b->ops->unified ? p->b
+		: p->m->collect->cpu;
+	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
+	int rc;
+
+	GNN_TRY(gnn_mix_cut(&t->cut, &t->cut_words, &batch->mix, batch->sample.id, kept));
+	t->staleness.late = batch->mix.hot - t->cut.hot;
+	t->is_cut = t->staleness.late > 0;
+	if (!t->is_cut)
+		return GNN_OK;
+	GNN_TRY(gnn_sampler_draw(p->m->late, t->cut.cold_id, t->cut.cold, t->step, &t->late));
+	if (gnn_net_turns(p->m->net, 0, block))
+		GNN_TRY(gnn_block_turn(block, b));
+	GNN_TRY(b->ops->sync(b));
+	GNN_TRY(place_cut(p, block));
+	t->sample_s += gnn_clock_s_since(start);
+	gnn_trace_end(span, "late");
+out:
+	return rc;
+}
+
+/* Rows of features of all cold vertices of a cut mix. */
+static int put_late_rows(struct put *p)
+{
+	float *x = NULL;
+	int rc;
+
+	if (!p->b->ops->unified)
+		return put_rows(p);
+	GNN_TRY(collect(p, p->t->mix.id, p->t->mix.block.src_count, &x));
+	p->t->x = x;
+out:
+	return rc;
+}
+
+/* Rows of hot vertices, once they are there or the step is due. */
+static int settle(struct put *p, struct gnn_shelf_part *part)
+{
+	const uint64_t start = gnn_clock_ns();
+	int rc;
+
+	GNN_TRY(gnn_shelves_take(p->m->shelves, p->t->step, part));
+	p->t->shelf_wait_s = gnn_clock_s_since(start);
+	if (p->m->late != NULL)
+		GNN_TRY(cut_mix(p, part->rows));
+	if (p->t->is_cut)
+		GNN_TRY(put_late_rows(p));
+out:
 	return rc;
 }
 
@@ -299,6 +385,7 @@ static void note(struct put *p)
 	t->collect_s = b->collect_s;
 	t->bottom = b->bottom;
 	t->staleness = (struct gnn_staleness){0};
+	t->is_cut = false;
 	t->copied_bytes = t->cache_hits = 0;
 	t->transfer_s = 0;
 	t->dropped = false;
@@ -368,14 +455,21 @@ int gnn_there_end(struct gnn_there *t, struct gnn_there_maker *m)
 		.start = gnn_clock_ns()};
 	const double others_s = t->sample_s + t->collect_s;
 	const uint64_t span = gnn_trace_begin();
+	/* Then there is nothing to wait for, and rows of what is late come with the others. */
+	const bool settled = m->late != NULL && gnn_shelves_is_settled(m->shelves, t->step);
+	struct gnn_shelf_part part = {0};
 	int rc = GNN_OK;
 
 	if (m->table->cache != NULL)
 		GNN_TRY(gnn_cache_settle(m->table->cache));
-	if (!p.b->ops->unified)
+	if (settled)
+		GNN_TRY(settle(&p, &part));
+	if (!p.b->ops->unified && !t->is_cut)
 		GNN_TRY(put_rows(&p));
+	if (m->shelves != NULL && !settled)
+		GNN_TRY(settle(&p, &part));
 	if (m->shelves != NULL)
-		GNN_TRY(put_shelf(&p));
+		GNN_TRY(put_shelf(&p, &part));
 	if (!p.b->ops->unified)
 		GNN_TRY(p.b->ops->sync(p.b));
 	add_transfer(&p, others_s);
@@ -389,7 +483,9 @@ void gnn_there_fini(struct gnn_there *t, const struct gnn_there_maker *m)
 	for (uint32_t i = 0; i < GNN_COUNT_OF(t->room); i++)
 		gnn_room_fini(&t->room[i]);
 	gnn_room_fini(&t->id);
+	gnn_room_fini(&t->cut_words);
 	gnn_sample_fini(&t->drawn);
+	gnn_sample_fini(&t->late);
 	if (m->collect != NULL)
 		gnn_collect_free(m->collect, &t->rows);
 	memset(t, 0, sizeof(*t));

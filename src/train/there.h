@@ -38,7 +38,11 @@ struct gnn_there {
 
 	struct gnn_batch  *batch;  /* what it is made of; from here on internal */
 	struct gnn_sample  drawn;  /* on the device */
-	struct gnn_room    room[GNN_BLOCKS_MAX * 7 + 13];
+	struct gnn_mix     cut;    /* in host memory, where rows came late: no more are hot */
+	bool               is_cut;
+	struct gnn_sample  late;   /* one hop of all that are cold then */
+	struct gnn_room    cut_words;
+	struct gnn_room    room[GNN_BLOCKS_MAX * 7 + 22];
 	struct gnn_room    id;     /* drawn ids in host memory */
 	struct gnn_collect_room rows;
 };
@@ -67,6 +71,8 @@ struct gnn_there_maker {
 	struct gnn_collect     *collect; /* where the device samples and the CPU gathers */
 	struct gnn_delivery    *delivery; /* where the device gathers, or has a cache */
 	struct gnn_shelves     *shelves; /* that hot rows come from, or NULL */
+	struct gnn_sampler     *late;    /* draws where rows are late: of the bringer, or the CPU;
+	                                    NULL: all are waited for */
 	struct gnn_there_shelf  held[2]; /* this and the last, on the device */
 };
 

@@ -442,9 +442,12 @@ static void begin_progress(struct run *r, uint64_t step)
 static int next_batch(struct run *r, struct gnn_there **t)
 {
 	const uint64_t start = gnn_clock_ns();
-	int rc = gnn_ahead_reason(r->ahead, gnn_carrier_next(r->carrier, t));
-	const double waited_s = gnn_clock_s_since(start);
+	double waited_s;
+	int rc;
 
+	gnn_ahead_due(r->ahead, r->state.step);
+	rc = gnn_ahead_reason(r->ahead, gnn_carrier_next(r->carrier, t));
+	waited_s = gnn_clock_s_since(start);
 	r->state.current.idle_s += waited_s;
 	if (rc == GNN_OK)
 		gnn_ahead_begin(r->ahead, *t, waited_s);

@@ -5,6 +5,7 @@
 #include "base/gate.h"
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { RANGES = 3 };
@@ -16,6 +17,7 @@ struct slot {
 };
 
 struct gnn_versions {
+	pthread_mutex_t     lock;   /* guards what a slot has, from a version 2 n later */
 	struct gnn_net     *net;
 	struct gnn_backend *backend;
 	uint64_t            super_batch, slots, floats;
@@ -51,6 +53,7 @@ int gnn_versions_create(struct gnn_versions **out, struct gnn_net *n, struct gnn
 	*out = NULL;
 	GNN_ASSERT(super_batch > 0);
 	GNN_NEW(v, GNN_MEM_MISC);
+	pthread_mutex_init(&v->lock, NULL);
 	v->net = n;
 	v->backend = b;
 	v->super_batch = super_batch;
@@ -73,6 +76,7 @@ void gnn_versions_destroy(struct gnn_versions *v)
 		gnn_mem_free(v->slot[i].data);
 	gnn_mem_free(v->slot);
 	gnn_gate_destroy(v->made);
+	pthread_mutex_destroy(&v->lock);
 	gnn_mem_free(v);
 }
 
@@ -87,29 +91,45 @@ out:
 	return rc;
 }
 
-int gnn_versions_publish(struct gnn_versions *v, uint64_t version)
+/* The net's weights into a slot. */
+static int fill(struct gnn_versions *v, struct slot *s, uint64_t version)
 {
 	const struct gnn_backend_ops *ops = v->backend->ops;
 	const float *from = gnn_net_weights(v->net);
-	struct slot *s;
 	uint64_t at = 0;
 	int rc;
 
-	GNN_TRY(room_of(v, version, &s));
-	if (gnn_fault_next(GNN_FAULT_REUSE).action != GNN_FAULT_STALE) {
-		for (uint32_t i = 0; i < RANGES; at += v->count[i++]) {
-			const uint64_t bytes = v->count[i] * sizeof(float);
+	pthread_mutex_lock(&v->lock);
+	for (uint32_t i = 0; i < RANGES; at += v->count[i++]) {
+		const uint64_t bytes = v->count[i] * sizeof(float);
 
-			if (bytes > 0)
-				GNN_TRY(ops->copy(v->backend, s->data + at, bytes,
-					from + v->at[i], bytes, bytes, 1));
-		}
-		GNN_TRY(ops->sync(v->backend));
-		s->is = version;
+		if (bytes > 0)
+			GNN_TRY(ops->copy(v->backend, s->data + at, bytes, from + v->at[i], bytes,
+				bytes, 1));
 	}
+	GNN_TRY(ops->sync(v->backend));
+	s->is = version;
+out:
+	pthread_mutex_unlock(&v->lock);
+	return rc;
+}
+
+int gnn_versions_publish(struct gnn_versions *v, uint64_t version)
+{
+	struct slot *s;
+	int rc;
+
+	GNN_TRY(room_of(v, version, &s));
+	if (gnn_fault_next(GNN_FAULT_REUSE).action != GNN_FAULT_STALE)
+		GNN_TRY(fill(v, s, version));
 	gnn_gate_raise(v->made, version + 1);
 out:
 	return rc;
+}
+
+int gnn_versions_wait(struct gnn_versions *v, uint64_t version)
+{
+	return gnn_gate_wait(v->made, version + 1);
 }
 
 int gnn_versions_read(struct gnn_versions *v, uint64_t version, struct gnn_net *to, uint64_t *is)
@@ -117,15 +137,14 @@ int gnn_versions_read(struct gnn_versions *v, uint64_t version, struct gnn_net *
 	const struct slot *s = &v->slot[version % v->slots];
 	float *weights = gnn_net_weights(to);
 	uint64_t at = 0;
-	int rc;
 
-	GNN_TRY(gnn_gate_wait(v->made, version + 1));
 	GNN_ASSERT(s->data != NULL);
+	pthread_mutex_lock(&v->lock);
 	for (uint32_t i = 0; i < RANGES; at += v->count[i++])
 		memcpy(weights + v->at[i], s->data + at, v->count[i] * sizeof(float));
 	*is = s->is;
-out:
-	return rc;
+	pthread_mutex_unlock(&v->lock);
+	return *is > version ? GNN_SKIPPED : GNN_OK;
 }
 
 void gnn_versions_cancel(struct gnn_versions *v)

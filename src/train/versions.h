@@ -5,7 +5,7 @@
  * Owns     2 n copies of the layer's weights in host memory, n the super-batch
  * Lends    nothing
  * Thread   one publishes and saves; one reads
- * Fails    GNN_EOS memory; GNN_ESTOP from read after a cancel
+ * Fails    GNN_EOS memory; GNN_ESTOP from wait after a cancel
  *
  * Version v is what v updates made. In super-batch k those of k - 1 and k are wanted, which is
  * what a checkpoint keeps: version v at v mod 2 n.
@@ -31,7 +31,8 @@ int  gnn_versions_create (struct gnn_versions **out, struct gnn_net *n, struct g
 void gnn_versions_destroy(struct gnn_versions *v); /* NULL is fine */
 /* Weights of the net as version `version`, the one behind the last. */
 int  gnn_versions_publish(struct gnn_versions *v, uint64_t version);
-/* Waits for a version of the last 2 n and copies it into a net of the same shape on a CPU. */
+int  gnn_versions_wait   (struct gnn_versions *v, uint64_t version); /* until it is made */
+/* Copies one that is into a net of the same shape on a CPU; GNN_SKIPPED: none of the last 2 n. */
 int  gnn_versions_read   (struct gnn_versions *v, uint64_t version, struct gnn_net *to,
 	uint64_t *is);
 void gnn_versions_cancel (struct gnn_versions *v);

@@ -29,7 +29,8 @@ struct How {
 	gnn_sample_wish sample;
 	gnn_gather_wish gather;
 	bool pipeline;
-	std::vector<gnn_hybrid_share> log = {}; /* what the CPU leaves to the device */
+	std::vector<gnn_decision> log = {}; /* what the CPU leaves to the device */
+	std::vector<gnn_decision> late = {};
 };
 
 /* A training on a backend: updates are some gradient of |y|^2 / 2, and a swing of their own. */
@@ -75,6 +76,7 @@ struct Training {
 		gnn_carrier_stop(carrier);
 		gnn_shelves_destroy(shelves);
 		gnn_hybrid_destroy(hybrid);
+		gnn_late_destroy(late);
 		gnn_cache_close(cache);
 		gnn_hot_free(hot);
 		gnn_table_fini(&table);
@@ -106,6 +108,11 @@ struct Training {
 		so.plans.super_batch = how.n;
 		so.plans.hybrid = hybrid;
 		so.batches = batches;
+		const gnn_late_opts lo{how.late.empty() ? GNN_LATE_WAIT : GNN_LATE_REPLAY, how.n,
+			0, how.late.data(), how.late.size()};
+
+		EXPECT_EQ(gnn_late_create(&late, &lo), GNN_OK);
+		so.late = late;
 		so.net = net;
 		so.last_step = STEPS;
 		so.ahead = how.pipeline;
@@ -168,6 +175,7 @@ struct Training {
 	gnn_carrier *carrier = nullptr;
 	gnn_there *t = nullptr;
 	gnn_hybrid *hybrid = nullptr;
+	gnn_late *late = nullptr;
 	gnn_cache *cache = nullptr;
 	uint64_t hits = 0;
 	float *y = nullptr;
@@ -382,7 +390,7 @@ std::vector<float> outcome(gnn_backend *b, Source &source, const How &how)
 
 	for (uint64_t s = 0; s < STEPS; s++) {
 		r.step();
-		if (how.log.size() > 0 && s >= how.log[0].from * how.n) {
+		if (how.log.size() > 0 && s >= how.log[0].at * how.n) {
 			const gnn_mix &m = *r.t->sample.mix;
 			for (uint64_t i = 0; i < m.hot; i++) /* no other than the CPU's */
 				EXPECT_LT(r.hot->place[r.t->sample.id[m.row[m.cold + i]]],
@@ -475,6 +483,120 @@ TEST(Hybrid, DecidesByWhatWasWaitedForAndByRoom)
 	}
 	EXPECT_EQ(gnn_hybrid_cpu(h, 1000), 0u);
 	gnn_hybrid_destroy(h);
+}
+
+/* Slices that came late by a log: the newest weights make their vertices, with the cold ones. */
+TEST(Late, RowsAndGradientsAreThoseOfPlainLoops)
+{
+	const uint64_t fanout[] = {4, GNN_FANOUT_ALL}, n = 4;
+	const uint64_t slices[] = {0, 2, 4, 0}; /* of the super-batches */
+	gnn_backend *cpu = cpu_backend(2);
+	Source source;
+
+	for (gnn_arch arch : {GNN_ARCH_GCN, GNN_ARCH_SAGE})
+		for (bool pipeline : {false, true}) {
+			Training r(cpu, source, {arch, n, true, 0, fanout, GNN_SAMPLE_AUTO,
+				GNN_WISH_AUTO, pipeline, {}, {{1, 2}, {3, 0}}});
+			Versions w;
+			uint64_t late = 0, hot = 0;
+
+			for (uint64_t s = 0; s < STEPS; s++) {
+				w[s] = r.weights();
+				r.step();
+				check_step(r, w);
+				const gnn_mix &m = *r.t->sample.mix;
+				for (uint64_t i = 0; i < m.hot; i++)
+					EXPECT_LT(m.kept_row[i], m.kept_count * slices[s / n] / n);
+				EXPECT_EQ(r.t->staleness.late > 0, s / n == 1 || s / n == 3);
+				late += r.t->staleness.late;
+				hot += m.hot;
+				r.go_on();
+			}
+			EXPECT_GT(late, 50u);
+			EXPECT_GT(hot, 50u);
+		}
+	gnn_backend_destroy(cpu);
+}
+
+class LateOf : public testing::TestWithParam<gnn_arch> {};
+
+TEST_P(LateOf, WhoeverSamplesAndGathersTheBitsAreTheSame)
+{
+	const uint64_t fanout[] = {4, 6};
+	const gnn_gather_wish gathers[] = {GNN_WISH_STAGED, GNN_WISH_ZERO_COPY, GNN_WISH_DEVICE};
+	Device device;
+	Source source;
+	gnn_backend *cpu = cpu_backend(1);
+	How how{GetParam(), 3, GetParam() < GNN_ARCH_GIN, 0.3, fanout, GNN_SAMPLE_AUTO,
+		GNN_WISH_AUTO, false, {}, {{1, 1}, {2, 0}, {4, 2}}};
+	const std::vector<float> want = outcome(cpu, source, how);
+
+	how.pipeline = true;
+	EXPECT_EQ(outcome(cpu, source, how), want);
+	for (int i = 0; i < 12; i++) {
+		how.pipeline = i % 2 == 1;
+		how.sample = i / 2 % 2 == 1 ? GNN_SAMPLE_DEVICE : GNN_SAMPLE_HOST;
+		how.gather = gathers[i / 4];
+		room = how.gather == GNN_WISH_DEVICE ? 1 << 30 : 0;
+		EXPECT_EQ(outcome(device.backend, source, how), want) << i;
+	}
+	how.late = {};
+	EXPECT_NE(outcome(cpu, source, how), want);
+	gnn_backend_destroy(cpu);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, LateOf, testing::Values(GNN_ARCH_GCN, GNN_ARCH_SAGE, GNN_ARCH_GIN,
+	GNN_ARCH_GAT));
+
+/* Slices count that are there when the trainer asks; what is missing then is not made any more. */
+TEST(Late, DecidesWhenAStepIsDue)
+{
+	const gnn_late_opts o{GNN_LATE_COLD, 4, 0, nullptr, 0};
+	gnn_late *l = nullptr;
+	gnn_onehop_counts counts{}, got;
+	gnn_decision *log = nullptr;
+	uint64_t slices, count;
+
+	ASSERT_EQ(gnn_late_create(&l, &o), GNN_OK);
+	ASSERT_EQ(gnn_late_settle(l, 0, &slices, &got), GNN_OK); /* without a wait */
+	EXPECT_EQ(slices, 4u);
+	counts.gathered = 7;
+	gnn_late_made(l, 1, 3, &counts);
+	EXPECT_FALSE(gnn_late_is_over(l, 1, 3));
+	EXPECT_FALSE(gnn_late_is_settled(l, 1));
+	gnn_late_due(l, 4);
+	ASSERT_EQ(gnn_late_settle(l, 1, &slices, &got), GNN_OK);
+	EXPECT_EQ(slices, 3u);
+	EXPECT_EQ(got.gathered, 7u);
+	EXPECT_TRUE(gnn_late_is_over(l, 1, 3));
+	counts.gathered = 9;
+	gnn_late_made(l, 1, 4, &counts); /* too late */
+	ASSERT_EQ(gnn_late_settle(l, 1, &slices, &got), GNN_OK);
+	EXPECT_EQ(slices, 3u);
+	EXPECT_EQ(got.gathered, 7u);
+	gnn_late_made(l, 2, 4, &counts);
+	ASSERT_EQ(gnn_late_settle(l, 2, &slices, &got), GNN_OK);
+	EXPECT_EQ(slices, 4u);
+	gnn_late_due(l, 12);
+	ASSERT_EQ(gnn_late_settle(l, 3, &slices, &got), GNN_OK);
+	EXPECT_EQ(slices, 0u);
+	ASSERT_EQ(gnn_late_log(l, &log, &count), GNN_OK);
+	ASSERT_EQ(count, 2u);
+	EXPECT_TRUE(log[0].at == 1 && log[0].value == 3 && log[1].at == 3 && log[1].value == 0);
+	gnn_late_cancel(l);
+	EXPECT_EQ(gnn_late_settle(l, 4, &slices, &got), GNN_ESTOP);
+	gnn_late_destroy(l);
+
+	/* Within super-batch 3: it is as the log says, and none is made that is not taken. */
+	const gnn_late_opts resumed{GNN_LATE_COLD, 4, 13, log, count};
+	ASSERT_EQ(gnn_late_create(&l, &resumed), GNN_OK);
+	gnn_late_due(l, 13);
+	EXPECT_TRUE(gnn_late_is_over(l, 3, 0));
+	ASSERT_EQ(gnn_late_settle(l, 3, &slices, &got), GNN_OK);
+	EXPECT_EQ(slices, 0u);
+	EXPECT_FALSE(gnn_late_is_over(l, 4, 0));
+	gnn_late_destroy(l);
+	gnn_mem_free(log);
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, Whoever, testing::Combine(testing::Values(GNN_ARCH_GCN,
