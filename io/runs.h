@@ -42,6 +42,8 @@ struct gnn_runs_range {
 GNN_BEGIN_DECLS
 
 int  gnn_runs_create(struct gnn_runs **out, const struct gnn_runs_opts *o);
+/* Sets ids, row_bytes and range_rows to those that the file at o->path was written with. */
+int  gnn_runs_look  (struct gnn_runs_opts *o);
 /* Rows with these ids, or with `first` and the following when ids is NULL. */
 int  gnn_runs_push  (struct gnn_runs *r, const uint64_t *ids, uint64_t first, const void *rows,
 	uint64_t count);

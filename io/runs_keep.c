@@ -2,6 +2,7 @@
 #include "io/runs_parts.h"
 
 #include "base/mem.h"
+#include "io/file.h"
 #include "io/sys.h"
 
 #include <fcntl.h>
@@ -48,10 +49,34 @@ void gnn_runs_remove(struct gnn_runs *r)
 	gnn_runs_destroy(r);
 }
 
+static bool is_header(const struct gnn_run_header *h)
+{
+	return h->magic == GNN_RUN_MAGIC && h->version == GNN_RUN_VERSION &&
+		h->sum == XXH3_64bits(h, offsetof(struct gnn_run_header, sum));
+}
+
 static int damaged(const struct gnn_runs *r, uint64_t offset)
 {
 	return gnn_err(GNN_EDATA, "run file %s: the run at byte %llu is damaged, or not as this "
 		"run of the program makes it", r->path, (unsigned long long)offset);
+}
+
+int gnn_runs_look(struct gnn_runs_opts *o)
+{
+	struct gnn_file *file = NULL;
+	struct gnn_run_header h;
+	int rc;
+
+	GNN_TRY(gnn_file_open(&file, o->path));
+	GNN_TRY(gnn_file_pread(file, &h, sizeof(h), 0));
+	if (!is_header(&h) || h.row_bytes == 0 || h.range_rows == 0)
+		GNN_FAIL(GNN_EDATA, "run file %s: its first run is damaged", o->path);
+	o->ids = h.ids;
+	o->row_bytes = h.row_bytes;
+	o->range_rows = h.range_rows;
+out:
+	gnn_file_close(file);
+	return rc;
 }
 
 static int read_header(const struct gnn_runs *r, void *page, struct gnn_run_header *h)
@@ -63,8 +88,7 @@ static int read_header(const struct gnn_runs *r, void *page, struct gnn_run_head
 	if (rc < 0)
 		return gnn_runs_failed(rc);
 	memcpy(h, page, sizeof(*h));
-	if (h->magic != GNN_RUN_MAGIC || h->version != GNN_RUN_VERSION ||
-		h->sum != XXH3_64bits(h, offsetof(struct gnn_run_header, sum)) ||
+	if (!is_header(h) ||
 		h->row_bytes != r->o.row_bytes || h->range_rows != r->o.range_rows ||
 		h->ids != r->o.ids || h->rows > h->ids || h->pieces > h->rows ||
 		h->bytes > r->o.sealed_bytes - r->file_bytes || h->bytes < GNN_PAGE_BYTES)

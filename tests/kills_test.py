@@ -24,6 +24,7 @@ PLANS = (('--plan', 'resident'), ('--plan', 'partitioned', '--shards', 2),
 TRAIN = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 40, '--epochs', 8, '--eval-every', 3,
          '--log', 'warn')
 TRAINED = ('.safetensors', '.last.safetensors')
+POINTS = {'infer': ('infer.', 'pub.'), 'train': ('step', 'checkpoint', 'pub.')}
 ENDS_WITHIN = 30  # seconds
 
 
@@ -65,8 +66,7 @@ class Kills(FolderCase):
         """What is run, and what kills which rank: a crash point, or a delay in seconds."""
         command = 'train' if r.random() < .3 else 'infer'
         options = () if command == 'train' else r.choice(PLANS)
-        points = [p for p in self.points if p.startswith('infer.') == (command == 'infer')]
-        points = [p for p in points if command == 'infer' or p in ('step', 'checkpoint')]
+        points = [p for p in self.points if p.startswith(POINTS[command])]
         when = f'crash:{r.choice(points)}@{r.randrange(1, 5)}'
         if r.random() < .5:
             when = r.random() * .8

@@ -17,7 +17,7 @@ import sys
 import unittest
 
 from launcher import MPIRUN, disturb, finish, launch, said
-from program import PROGRAM, SANITIZED, ModelsCase, numpy_or_skip, run, start
+from program import PROGRAM, SANITIZED, ModelsCase, numpy_or_skip, read, run, start
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -209,7 +209,7 @@ class Ranks(ModelsCase):
                             self.assertIn(f'gnnrun: rank {rank} on ', p.stderr)
                         self.assertFalse(os.path.exists(self.path('e.h5')))
                         self.nothing_stays(n for n in os.listdir(self.folder.name)
-                                           if re.fullmatch(r'e\.h5\.rank\d\.gnnrun-scratch', n))
+                                           if re.fullmatch(r'e\.h5\.rank\dof3\.gnnrun-scratch', n))
                         self.setUp()
                         self.assertLess(p.took, 30)
                     else:
@@ -263,9 +263,9 @@ class Ranks(ModelsCase):
                 stopped += p.returncode == 75
                 if p.returncode == 75:
                     self.assertIn('stopped by a signal', p.stderr)
-                    other = finish(launch(2, *self.words(arch, 'hubs.h5'), '--resume', *plan))
-                    self.assertEqual(other.returncode, 78, other.stderr)
-                    self.assertIn('ranks has changed', other.stderr)
+                    if 'resident' in plan:
+                        self.others_refuse(2, arch, 'the resident plan, which seals no layer',
+                                           *plan)
                 report = self.infer(3, arch, '--resume', '--chunk-bytes', '40K', *plan,
                                     store='hubs.h5')
                 self.assertEqual(report['resumed'], 'yes' if p.returncode == 75 else 'finished')
@@ -273,6 +273,112 @@ class Ranks(ModelsCase):
                 if p.returncode == 75:
                     self.nothing_stays(['e.h5'])
         self.assertGreater(stopped, 0 if SANITIZED else 1)
+
+    # Options of a plan that seals layers, and where its second layer is at work; and the end.
+    SEALS = {('--plan', 'partitioned', '--shards', 2):
+             ('infer.layer_done@1', 'infer.shard_finished@3', 'infer.rows_copied@1'),
+             TIERED: ('infer.layer_begun@2', 'infer.shard_finished@2', 'infer.rows_copied@1')}
+
+    def killed(self, ranks, arch, point, *options, rank=0, name='e.h5', store='hubs.h5'):
+        words = [*self.words(arch, store, name), *options]
+        fault = ('--faults', f'crash:{point}')
+        p = finish(launch(ranks, *words, apart={rank: fault})) if ranks > 1 else start(*words,
+                                                                                       *fault)
+        self.assertNotEqual(p.returncode, 0, point)
+        self.assertFalse(os.path.exists(self.path(name)))
+
+    def others_refuse(self, ranks, arch, text, *options):
+        words = [*self.words(arch, 'hubs.h5'), '--resume', *options]
+        there = sorted(os.listdir(self.folder.name))
+        p = finish(launch(ranks, *words)) if ranks > 1 else start(*words)
+        self.assertEqual(p.returncode, 78, p.stderr)
+        self.assertIn(text, p.stderr)
+        self.assertEqual(len(said(p)), 1, p.stderr)
+        self.assertEqual(sorted(n for n in os.listdir(self.folder.name) if 'scratch' in n),
+                         sorted(n for n in there if 'scratch' in n))
+
+    def goes_on(self, ranks, arch, *options, store='hubs.h5', sealed=1):
+        """From sealed layers, whose input is not read again, to what one rank makes."""
+        report = self.infer(ranks, arch, '--resume', '--save-layers', *options, store=store)
+        self.assertEqual(report['resumed'], 'yes')
+        self.assertEqual([x['wall_s'] > 0 for x in report['layers']][:sealed], [False] * sealed)
+        one = f'one.{arch}.{store}'
+        if not os.path.exists(self.path(one)):
+            self.infer(0, arch, '--save-layers', store=store, name=one)
+        for array in 'embeddings', 'layer/1':
+            self.close(self.rows(array=array), self.rows(one, array))
+        self.assertEqual([x['messages'] for x in report['layers']],
+                         [x['messages'] for x in self.infer(1, arch, store=store,
+                                                            name='any.h5')['layers']])
+        run('info', self.path('e.h5'), '--verify')
+        self.nothing_stays(['e.h5'])
+
+    def test_other_ranks_go_on_from_sealed_layers(self):
+        arches = itertools.cycle(self.ARCHES)
+        turns = itertools.cycle(((3, 2), (1, 4), (2, 1), (4, 3), (2, 3), (3, 1)))
+        cells = [(plan, point) for plan, points in self.SEALS.items() for point in points]
+        for plan, point in cells[::4] if SANITIZED else cells:
+            arch, (before, now) = next(arches), next(turns)
+            store = ('hubs.h5', 'r.h5')[arch in ('sage', 'gat')]
+            with self.subTest(plan=plan, point=point, arch=arch, before=before, now=now):
+                self.killed(before, arch, point, '--save-layers', *plan, rank=before - 1,
+                            store=store)
+                self.goes_on(now, arch, '--chunk-bytes', '60K', store=store)
+                self.setUp()
+
+    def test_other_ranks_that_are_killed_while_they_take_over(self):
+        for i, plan in enumerate(self.SEALS):
+            with self.subTest(plan=plan):
+                words = ('--save-layers', *plan)
+                self.killed(3, 'sage', 'infer.layer_done@1', *words)
+                self.killed(2, 'sage', 'regroup.taken@1', *words, '--resume', rank=i)
+                self.killed(2, 'sage', 'infer.manifest_written@1', *words, '--resume', rank=1 - i)
+                self.goes_on(4 * i, 'sage')
+                self.setUp()
+
+    def test_what_other_ranks_cannot_go_on_from(self):
+        plan = ('--plan', 'partitioned', '--shards', 2)
+        places = [self.path(f'e.h5.disk{r}') for r in range(2)]
+        for place in places:
+            os.mkdir(place)
+        words = [*self.words('gcn', 'hubs.h5'), *plan]
+        disks = {r: ('--scratch', place) for r, place in enumerate(places)}
+        p = finish(launch(2, *words, apart={**disks, 1: (*disks[1], '--faults',
+                                                         'crash:infer.layer_done@1')}))
+        self.assertNotEqual(p.returncode, 0)
+        for ranks in 1, 3:
+            self.others_refuse(ranks, 'gcn', 'is not to be seen from rank', '--scratch', places[1])
+        p = finish(launch(2, *words, '--resume', apart=disks))
+        self.assertEqual((p.returncode, json.loads(p.stdout)['resumed']), (0, 'yes'), p.stderr)
+        self.setUp()
+        self.killed(2, 'gcn', 'infer.manifest_written@1', *plan)
+        self.others_refuse(3, 'gcn', 'before it had sealed a layer')
+        self.others_refuse(1, 'sage', 'model has changed')
+        self.others_refuse(1, 'gcn', '--plan has changed', '--plan', 'tiered')
+        self.infer(3, 'gcn', store='hubs.h5')
+        self.nothing_stays(['e.h5'])
+
+    def test_damage_of_what_other_ranks_have_left_is_named(self):
+        for plan, name in zip(self.SEALS, ('rows', 'runs')):
+            with self.subTest(name=name):
+                self.killed(2, 'sage', 'infer.layer_done@1', *plan)
+                path = os.path.join(self.path('e.h5.rank1of2.gnnrun-scratch'),
+                                    f'layer2-input.{name}')
+                data = bytearray(read(path))
+                data[8200] ^= 4
+                with open(path, 'wb') as f:
+                    f.write(data)
+                for ranks in 1, 3:
+                    words = [*self.words('sage', 'hubs.h5'), '--resume']
+                    p = finish(launch(ranks, *words))
+                    self.assertEqual(p.returncode, 65, p.stderr)
+                    self.assertIn('layer2-input', p.stderr)
+                self.setUp()
+
+    def test_a_finished_run_is_one_for_any_number_of_ranks(self):
+        self.infer(3, 'gcn')
+        for ranks in 0, 2:
+            self.assertEqual(self.infer(ranks, 'gcn', '--resume')['resumed'], 'finished')
 
     def test_other_options(self):
         words = self.words('gcn')

@@ -238,6 +238,7 @@ static const char *const crash_points[] = {
 	"infer.layer_done",       /* the layer's input is removed */
 	"infer.rows_copied",      /* into the result, which is not published */
 	"infer.published",        /* the result is there, and the scratch folder still */
+	"regroup.taken",          /* rows of other ranks are copied, no manifest names them */
 	"permute.part",           /* full runs of features in another order are sealed */
 	"permute.done",           /* all of them are */
 	"reorder.ordered",        /* the ranks are kept, no row is read */

@@ -443,7 +443,9 @@ int gnn_run_recall(struct gnn_run *r)
 	if (rc == GNN_SKIPPED)
 		return rc;
 	r->has_manifest = true;
-	GNN_TRY(gnn_identity_compare(m, &r->facts, r->o));
+	GNN_TRY(gnn_identity_compare(m, &r->facts));
+	GNN_TRY(gnn_identity_same_plan(m, r->o));
+	GNN_TRY(gnn_identity_same_shards(m, r->o));
 	if (m->layer_count != gnn_model_layers(r->o->model) ||
 		m->position.layer > m->layer_count || m->plan == GNN_PLAN_AUTO ||
 		m->plan >= GNN_PLAN_KINDS)

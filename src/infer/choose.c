@@ -21,10 +21,13 @@ out:
 static int make_plan(struct gnn_run *r)
 {
 	const struct gnn_manifest *m = &r->recalled;
+	struct gnn_infer_opts o = *r->o;
 
 	r->chunk_bytes = r->resuming ? m->chunk_bytes : r->o->chunk_bytes;
+	if (r->regroup != NULL)
+		o.plan = gnn_regroup_plan(r->regroup);
 	if (!r->resuming)
-		return gnn_planner_make(&r->plan, r->o, r->degrees);
+		return gnn_planner_make(&r->plan, &o, r->degrees);
 	return gnn_planner_again(&r->plan, r->o, r->degrees, &(struct gnn_plan_choice){
 		.kind = m->plan, .level = m->level, .chunk_bytes = m->chunk_bytes,
 		.shards = m->shards});
@@ -177,7 +180,7 @@ int gnn_run_plan(struct gnn_run *r)
 	GNN_TRY(make_plan(r));
 	GNN_TRY(gnn_estimate_fill(r->report, &r->plan, r->o, r->degrees));
 	if (r->plan.kind == GNN_PLAN_PARTITIONED && r->o->plan == GNN_PLAN_AUTO &&
-		r->o->shards == 0 && !r->resuming)
+		r->o->shards == 0 && !r->resuming && r->regroup == NULL)
 		GNN_TRY(try_tiered(r));
 	if (r->o->explain) {
 		GNN_TRY(note_reorder(r));

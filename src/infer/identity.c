@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "io/file.h"
 #include "io/store_schema.h"
-#include "mpi/comm.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,7 +56,6 @@ out:
 
 int gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o)
 {
-	char ranks[16];
 	int rc;
 
 	gnn_manifest_fact(m, "program", GNN_VERSION);
@@ -65,8 +63,6 @@ int gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o)
 	if (o->model_path != NULL)
 		GNN_TRY(hash_model(m, o->model_path));
 	gnn_manifest_fact(m, "--backend", o->backend->ops->name);
-	snprintf(ranks, sizeof(ranks), "%u", gnn_comm_size(o->comm));
-	gnn_manifest_fact(m, "ranks", ranks);
 	gnn_manifest_fact(m, "--save-layers", o->save_layers ? "on" : "off");
 	for (uint32_t i = 0; i < o->fact_count; i++)
 		gnn_manifest_fact(m, o->fact[i].name, o->fact[i].value);
@@ -82,11 +78,16 @@ static const char *value_of(const struct gnn_manifest *m, const char *name)
 	return "not recorded";
 }
 
-static int check_plan(const struct gnn_manifest *then, const struct gnn_infer_opts *o)
+int gnn_identity_same_plan(const struct gnn_manifest *then, const struct gnn_infer_opts *o)
 {
 	if (o->plan != GNN_PLAN_AUTO && o->plan != then->plan)
 		return gnn_err(GNN_ECONFIG, "--resume: --plan has changed since the run that was "
 			"stopped; give the old one, or leave --resume away to begin anew");
+	return GNN_OK;
+}
+
+int gnn_identity_same_shards(const struct gnn_manifest *then, const struct gnn_infer_opts *o)
+{
 	for (uint32_t l = 0; l < then->layer_count && o->shards != 0; l++)
 		if (then->shards[l] > o->shards || (l == 0 && then->plan == GNN_PLAN_RESIDENT))
 			return gnn_err(GNN_ECONFIG, "--resume: --shards was %u when the run was "
@@ -95,8 +96,7 @@ static int check_plan(const struct gnn_manifest *then, const struct gnn_infer_op
 	return GNN_OK;
 }
 
-int gnn_identity_compare(const struct gnn_manifest *then, const struct gnn_manifest *now,
-	const struct gnn_infer_opts *o)
+int gnn_identity_compare(const struct gnn_manifest *then, const struct gnn_manifest *now)
 {
 	for (uint32_t i = 0; i < now->fact_count; i++) {
 		const struct gnn_fact *f = &now->fact[i];
@@ -107,7 +107,7 @@ int gnn_identity_compare(const struct gnn_manifest *then, const struct gnn_manif
 				"was stopped: it was %s and is %s now; leave --resume away to "
 				"begin anew", f->name, old, f->value);
 	}
-	return check_plan(then, o);
+	return GNN_OK;
 }
 
 void gnn_identity_id(const struct gnn_manifest *m, char id[GNN_RUN_ID_BYTES])

@@ -18,8 +18,10 @@ GNN_BEGIN_DECLS
 
 /* Facts: program, hashes of store and model, options that change the result. */
 int  gnn_identity_collect(struct gnn_manifest *m, const struct gnn_infer_opts *o);
-int  gnn_identity_compare(const struct gnn_manifest *then, const struct gnn_manifest *now,
-	const struct gnn_infer_opts *o);
+int  gnn_identity_compare(const struct gnn_manifest *then, const struct gnn_manifest *now);
+/* Whether the options ask for the plan of then, and for its shards. */
+int  gnn_identity_same_plan  (const struct gnn_manifest *then, const struct gnn_infer_opts *o);
+int  gnn_identity_same_shards(const struct gnn_manifest *then, const struct gnn_infer_opts *o);
 /* One number of all facts, in hexadecimal. */
 void gnn_identity_id(const struct gnn_manifest *m, char id[GNN_RUN_ID_BYTES]);
 /* Whether the output is there, published by a run of this identity. */

@@ -339,6 +339,7 @@ static void close_scratch(struct gnn_run *r, bool leave)
 	else
 		gnn_folder_remove(r->folder);
 	gnn_manifest_fini(&r->recalled);
+	gnn_regroup_destroy(r->regroup);
 }
 
 static void close_run(struct gnn_run *r, int rc)
@@ -360,6 +361,40 @@ static void close_run(struct gnn_run *r, int rc)
 	gnn_degrees_free(r->degrees);
 }
 
+/* A layer's input, and rows that wait for the result, from where other ranks have left them. */
+static int take(struct gnn_run *r, struct gnn_kept **k, struct gnn_kept_opts o, uint32_t l,
+	const char *what)
+{
+	int rc;
+
+	GNN_TRY(open_kept(r, k, o, l, what));
+	if (*k != NULL)
+		GNN_TRY(gnn_regroup_take(r->regroup, *k));
+out:
+	return rc;
+}
+
+/* As if these ranks had just sealed the layer that others have. */
+static int take_over(struct gnn_run *r)
+{
+	uint32_t l = gnn_regroup_layer(r->regroup);
+	int rc = GNN_OK;
+
+	r->at = (struct gnn_position){.layer = l};
+	if (l < r->plan.layer_count)
+		GNN_TRY(take(r, &r->input, gnn_plan_input(&r->plan, l, r->o), l, "input"));
+	for (uint32_t i = 0; i < l; i++) {
+		GNN_TRY(take(r, &r->output[i], gnn_plan_output(&r->plan, i, r->o), i, "out"));
+		r->report->layer[i].messages = gnn_comm_rank(r->o->comm) == 0 ?
+			gnn_regroup_messages(r->regroup, i) : 0;
+	}
+	r->report->read_bytes += gnn_regroup_read_bytes(r->regroup);
+	gnn_crash_point("regroup.taken");
+	GNN_TRY(gnn_run_checkpoint(r, &r->at));
+out:
+	return rc;
+}
+
 /* OPEN -> (LAYER_BEGIN -> (STREAM -> SEAL) of each shard) of each layer -> PUBLISH */
 static int run_all(struct gnn_run *r)
 {
@@ -372,9 +407,12 @@ static int run_all(struct gnn_run *r)
 	}
 	if (r->o->explain)
 		return GNN_OK;
-	r->report->resumed = r->resuming;
+	r->report->resumed = r->resuming || r->regroup != NULL;
 	r->report->feature_bytes = r->o->store->features->bytes;
 	r->stream_start_ns = gnn_clock_ns();
+	if (r->regroup != NULL)
+		GNN_TRY(take_over(r));
+	GNN_TRY(gnn_regroup_sweep(r->o));
 	for (uint32_t l = r->at.layer; l < r->plan.layer_count; l++)
 		GNN_TRY(run_layer(r, l));
 	GNN_TRY(reopen_outputs(r));

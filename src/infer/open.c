@@ -5,12 +5,7 @@
 #include "base/log.h"
 #include "io/file.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#define FOLDER_SUFFIX ".gnnrun-scratch"
-
-enum { PATH_BYTES = 4096, RANK_BYTES = 32 };
+enum { PATH_BYTES = GNN_SCRATCH_PATH_BYTES };
 
 static int check_dense(const struct gnn_infer_opts *o)
 {
@@ -146,19 +141,7 @@ out:
 
 static int set_folder_path(const struct gnn_infer_opts *o, char path[PATH_BYTES])
 {
-	const char *slash = strrchr(o->out_path, '/');
-	char rank[RANK_BYTES] = {0};
-	int n;
-
-	if (o->share != NULL) /* ranks may share a disk */
-		snprintf(rank, sizeof(rank), ".rank%u", o->share->rank);
-	if (o->scratch == NULL)
-		n = snprintf(path, PATH_BYTES, "%s%s" FOLDER_SUFFIX, o->out_path, rank);
-	else
-		n = snprintf(path, PATH_BYTES, "%s/%s%s" FOLDER_SUFFIX, o->scratch,
-			slash != NULL ? slash + 1 : o->out_path, rank);
-	return n < PATH_BYTES ? GNN_OK :
-		gnn_err(GNN_ECREAT, "the name of the scratch folder is too long");
+	return gnn_regroup_folder(o, gnn_comm_rank(o->comm), gnn_comm_size(o->comm), path);
 }
 
 /* What an earlier run left is gone on with, or removed. */
@@ -198,7 +181,7 @@ out:
 /* Whether an earlier run has ended and its result is there: for all ranks, or for none. */
 static int find_result(struct gnn_run *r, const char *id, bool *done)
 {
-	uint64_t all = !r->resuming && gnn_identity_is_done(r->o, id);
+	uint64_t all = !r->resuming && r->regroup == NULL && gnn_identity_is_done(r->o, id);
 	int rc = GNN_OK;
 
 	if (r->o->share != NULL)
@@ -226,6 +209,8 @@ int gnn_run_open(struct gnn_run *r)
 	GNN_TRY(find_folder(r));
 	if (o->share != NULL && o->resume)
 		GNN_TRY(gnn_run_agree_recalled(r));
+	if (o->resume && !r->resuming)
+		GNN_TRY(gnn_regroup_find(&r->regroup, o, &r->facts));
 	if (o->resume)
 		GNN_TRY(find_result(r, id, &done));
 	if (done)

@@ -14,6 +14,7 @@
 #include "infer/identity.h"
 #include "infer/jump.h"
 #include "infer/plan.h"
+#include "infer/regroup.h"
 #include "infer/result.h"
 #include "infer/sampling.h"
 #include "infer/score.h"
@@ -53,6 +54,7 @@ struct gnn_run {
 	struct gnn_manifest          facts;    /* of this process */
 	struct gnn_manifest          recalled; /* the manifest in force */
 	bool                         resuming; /* until the first layer is open again */
+	struct gnn_regroup          *regroup;  /* what other ranks have left; NULL: nothing */
 	bool                         has_manifest;
 	uint64_t                     copy_number; /* of the last copies of memory */
 	uint64_t                     copied_bytes; /* by them, in the layer at work */
