@@ -380,7 +380,7 @@ parallel_run() { # ranks, arch, then words of train: a model in $dir, a report
 	shift 2
 	rm -rf $dir/m.safetensors*
 	timeout 120 "${launch[@]}" -np "$ranks" $build/gnnrun train $dir/g.h5 --arch $arch \
-		--out $dir/m.safetensors --backend cuda --json --log warn "$@" \
+		--out $dir/m.safetensors --backend auto --json --log warn "$@" \
 		>"$out/parallel$ranks.json" 2>"$out/parallel.log" ||
 		{ echo "FAILED: $ranks ranks, $arch $*"; failed=1
 		grep -m 3 -E '^gnnrun|==' "$out/parallel.log"; }
@@ -423,8 +423,9 @@ step_parallel() { # training of two ranks: the same bits whoever samples, near o
 		done
 		"$python" -c "
 import json, sys
-a, b = [[(e['loss'], e['valid'], e['wall_s']) for e in json.load(open(
-    f'$out/parallel{n}.json'))['epochs']] for n in (1, 2)]
+reports = [json.load(open(f'$out/parallel{n}.json')) for n in (1, 2)]
+assert all(r['backend'] == 'cuda' for r in reports), 'auto did not take the GPU'
+a, b = [[(e['loss'], e['valid'], e['wall_s']) for e in r['epochs']] for r in reports]
 far = max(abs(x[0] / y[0] - 1) for x, y in zip(a, b))
 print('$arch: losses of two ranks are', far, 'from one; (loss, valid, s)', a[-1], b[-1])
 sys.exit(far > 1e-4)" || { echo "FAILED: $arch"; failed=1; }

@@ -513,10 +513,11 @@ static void print_text(const struct job *job, const struct gnn_train_report *r)
 	gnn_out("model       %s; of the last epoch %s\n", job->o.out_path, job->o.last_path);
 }
 
-/* Several ranks work with their cores unless told otherwise, whatever devices there are. */
+/* Batch norms over the rows of several ranks are of cores: auto takes them there. */
 static int open_backend(struct job *j, const struct gnn_config *c)
 {
-	if (gnn_comm_size(c->comm) == 1 || strcmp(c->backend, "auto") != 0)
+	if (gnn_comm_size(c->comm) == 1 || strcmp(c->backend, "auto") != 0 ||
+		c->arch != GNN_ARCH_GIN)
 		return gnn_devices_open(&j->o.backend, c, &j->o.devices_shared);
 	return gnn_backend_create(&j->o.backend, "cpu", &(struct gnn_backend_opts){
 		.threads = (uint32_t)c->threads});
