@@ -98,7 +98,7 @@ class Ranks(ModelsCase):
                        ('lru', '3K', '1'), ('fifo', '5K', '60K'), ('random', 'min', '40K')))]
         evicted = 0
         for i, arch in enumerate(self.ARCHES):
-            ranks = (3, 4, 7, 2)[i]
+            ranks = (3, 4, 2, 3)[i]
             self.infer(ranks, arch, store='hubs.h5', name='one.h5')
             want = self.rows('one.h5').tobytes()
             for k, way in enumerate(ways):
@@ -151,30 +151,31 @@ class Ranks(ModelsCase):
         words = ('--host-memory', '1G', '--threads', 1)
         tiered_one = self.infer(0, 'big', *words, '--plan', 'tiered', store='big.h5')
         one = self.infer(0, 'big', *words, store='big.h5', name='one.h5')
-        for ranks in (2, 4):
-            many = self.infer(ranks, 'big', *words, store='big.h5')
-            self.close(self.rows(), self.rows('one.h5'))
-            self.assertLess(many['read_bytes'], 1.02 * one['read_bytes'])
-            tiered = self.infer(ranks, 'big', *words, '--plan', 'tiered', store='big.h5')
-            self.close(self.rows(), self.rows('one.h5'))
-            self.assertLess(tiered['peak_host_bytes'], tiered_one['peak_host_bytes'])
-            self.assertLess(tiered['read_bytes'], 1.02 * tiered_one['read_bytes'])
-            plan = self.infer(ranks, 'big', *words, '--explain', store='big.h5')
-            self.assertEqual(plan['ranks'], ranks)
-            self.assertLess(abs(plan['predicted_read_bytes'] / many['read_bytes'] - 1), 0.02)
+        ranks = 3
+        many = self.infer(ranks, 'big', *words, store='big.h5')
+        self.close(self.rows(), self.rows('one.h5'))
+        self.assertLess(many['read_bytes'], 1.02 * one['read_bytes'])
+        tiered = self.infer(ranks, 'big', *words, '--plan', 'tiered', store='big.h5')
+        self.close(self.rows(), self.rows('one.h5'))
+        self.assertLess(tiered['peak_host_bytes'], tiered_one['peak_host_bytes'])
+        self.assertLess(tiered['read_bytes'], 1.02 * tiered_one['read_bytes'])
+        plan = self.infer(ranks, 'big', *words, '--explain', store='big.h5')
+        self.assertEqual(plan['ranks'], ranks)
+        self.assertLess(abs(plan['predicted_read_bytes'] / many['read_bytes'] - 1), 0.02)
 
     def test_empty_ranks(self):
         plans = itertools.cycle((('--plan', 'tiered', '--hot-store', 'min'),
                                  ('--plan', 'partitioned'), ('--plan', 'resident'),
                                  ('--plan', 'tiered', '--evict', 'lru')))
+        arches = itertools.cycle(('sage', 'gat', 'gcn'))
         for vertices, edges in ((1, 0), (300, 900), (3, 5), (300, 0)):
             run('generate', 'rmat', self.path('few.h5'), '--vertices', vertices, '--edges', edges,
                 '--feat-dim', 20)
-            for arch in ('sage',) if SANITIZED else ('sage', 'gat', 'gcn'):
-                plan = next(plans)
+            for _ in range(1 if SANITIZED else 2):
+                arch, plan = next(arches), next(plans)
                 with self.subTest(vertices=vertices, edges=edges, arch=arch, plan=plan):
                     self.infer(0, arch, store='few.h5', name='one.h5')
-                    self.infer(7, arch, *plan, store='few.h5')
+                    self.infer(4, arch, *plan, store='few.h5')
                     self.close(self.rows(), self.rows('one.h5'))
 
     def test_user_ids(self):
