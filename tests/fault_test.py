@@ -7,7 +7,9 @@ A failed run ends with its own exit code and one message, leaves nothing under t
 no temporary file, and an old result as it was. A fault that must not matter (a short read, EINTR)
 gives equal bits. The build with sanitizers also finds what a failed run does not give back.
 """
+import contextlib
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -15,6 +17,20 @@ import unittest
 from program import SANITIZED, numpy_or_skip, run, start, write_safetensors
 
 np = numpy_or_skip()
+
+
+@contextlib.contextmanager
+def small_disk(test, folder, kib):
+    """A tmpfs of so many KiB on `folder`; skips the test where none can be mounted."""
+    mount = subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={kib}K', 'tmpfs', folder],
+                           capture_output=True, check=False)
+    if mount.returncode != 0:
+        test.skipTest('a small tmpfs cannot be mounted here')
+    try:
+        yield
+    finally:
+        # Lazily: the kernel holds the files of a ring for a moment after its process.
+        subprocess.run(['umount', '--lazy', folder], check=True)
 
 
 class Fault(unittest.TestCase):
@@ -170,6 +186,38 @@ class Fault(unittest.TestCase):
                 run('export', self.path('e.h5'), self.path('e.npy'))
                 self.assertEqual(self.bytes_of('e.npy'), want, f'{plan} {rule}')
         self.assertGreater(failed, 6)
+
+    def test_room_for_the_output_is_enough(self):
+        """A disk that takes the output and little else; with half of it, nothing is left."""
+        small = self.path('small')
+        os.mkdir(small)
+        run('generate', 'sbm', self.path('g.h5'), '--scale', 13, '--feat-dim', 64)
+        run('model', '--seeded', 'gcn', '--dims', '64,64,96', '--out', self.path('m.st'))
+        run('export', self.path('g.h5'), self.path('f.npy'), '--dataset', 'features')
+        infer = 'infer', self.path('g.h5'), '--model', self.path('m.st'), '--out'
+        commands = (
+            (*infer, 'OUT'), (*infer, 'OUT', '--plan', 'partitioned', '--shards', 3),
+            (*infer, 'OUT', '--plan', 'tiered', '--hot-store', '1M'),
+            ('import', self.path('in/edges.txt'), 'OUT', '--features', self.path('f.npy')),
+            ('generate', 'rmat', 'OUT', '--scale', 13, '--feat-dim', 64),
+            ('reorder', self.path('g.h5'), 'OUT', '--order', 'rcm'),
+            ('export', self.path('g.h5'), 'OUT', '--dataset', 'features'),
+        )
+        for command in commands:
+            def to(path):
+                words = [path if w == 'OUT' else w for w in command]
+                # Scratch is asked for where it is, not where the output is.
+                return words if words[0] == 'export' else [*words, '--scratch', self.folder.name]
+            run(*to(self.path('out')))
+            size = os.path.getsize(self.path('out')) >> 10
+            os.remove(self.path('out'))
+            # What reorder needs to go on lies in the scratch folder, probes beside the output.
+            for kib, code in ((size + 200, 0), (size // 2, 74)):
+                with self.subTest(command=command[0], plan=command[-1], kib=kib), \
+                        small_disk(self, small, kib):
+                    p = start(*to(os.path.join(small, 'out')))
+                    self.assertEqual(p.returncode, code, p.stderr)
+                    self.assertEqual(os.listdir(small), ['out'] if code == 0 else [])
 
     def test_a_forced_engine_that_is_missing(self):
         run(*self.importing)

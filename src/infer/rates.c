@@ -2,6 +2,7 @@
 #include "infer/rates.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "infer/share.h"
@@ -10,9 +11,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#define PROBE_FASTEST 8e9 /* bytes a second that a disk may take while room for it is reserved */
+
 enum {
 	PIECE_BYTES = 2 << 20,
 	PROBE_BYTES = 256 << 20, /* read or written at most */
+	PROBE_FIRST_BYTES = 2 * GNN_EXTENT_SLOTS * GNN_EXTENT_SLOT_BYTES, /* however little time */
 	PROBE_GROUPS = 1 << 10,
 	PROBE_DEGREE = 16,
 	CONTROL_ROWS = 1 << 14, /* of a work item, which does not fit the caches */
@@ -55,8 +59,11 @@ out:
 	return rc < 0 ? rc : GNN_OK;
 }
 
+/* GNN_SKIPPED: there is no room to try it in. The disk may still have room for the result. */
 static int probe_write(double *rate, const struct gnn_infer_opts *o, double seconds)
 {
+	uint64_t most = gnn_min_u64(PROBE_BYTES, gnn_align_up(PROBE_FIRST_BYTES +
+		(uint64_t)(seconds * PROBE_FASTEST), GNN_EXTENT_SLOT_BYTES));
 	struct gnn_rowfile *f = NULL;
 	char path[PATH_BYTES];
 	uint64_t start, bytes = 0, unsettled = 0;
@@ -66,12 +73,19 @@ static int probe_write(double *rate, const struct gnn_infer_opts *o, double seco
 	snprintf(path, sizeof(path), "%s.gnnrun-probe%u", o->out_path,
 		o->share != NULL ? o->share->rank : 0);
 	GNN_TRY(gnn_mem_pages(&block, GNN_EXTENT_SLOT_BYTES, GNN_MEM_IO));
-	GNN_TRY(gnn_rowfile_create(&f, &(struct gnn_rowfile_opts){.path = path, .name = "probe",
-		.engine = o->engine, .rows = PROBE_BYTES / GNN_PAGE_BYTES,
-		.row_bytes = GNN_PAGE_BYTES, .slot_bytes = GNN_EXTENT_SLOT_BYTES}));
+	rc = gnn_rowfile_create(&f, &(struct gnn_rowfile_opts){.path = path, .name = "probe",
+		.engine = o->engine, .rows = most / GNN_PAGE_BYTES,
+		.row_bytes = GNN_PAGE_BYTES, .slot_bytes = GNN_EXTENT_SLOT_BYTES});
+	if (rc == GNN_EIO) {
+		gnn_log(GNN_LOG_DEBUG, "plan", "writing is taken to be as fast as reading: %s",
+			gnn_err_text());
+		gnn_err_clear();
+		rc = GNN_SKIPPED;
+	}
+	if (rc != GNN_OK)
+		goto out;
 	start = gnn_clock_ns();
-	while ((bytes == unsettled || gnn_clock_s_since(start) < seconds) &&
-		bytes < PROBE_BYTES) {
+	while ((bytes == unsettled || gnn_clock_s_since(start) < seconds) && bytes < most) {
 		GNN_TRY(gnn_rowfile_push(f, block, GNN_EXTENT_SLOT_BYTES / GNN_PAGE_BYTES));
 		bytes += GNN_EXTENT_SLOT_BYTES;
 		if (bytes == GNN_EXTENT_SLOTS * GNN_EXTENT_SLOT_BYTES) {
@@ -101,7 +115,7 @@ int gnn_rates_disk(struct gnn_rates *r, const struct gnn_infer_opts *o, double s
 		GNN_TRY(probe_write(&known.write_bytes_s, o, seconds));
 out:
 	*r = known;
-	return rc;
+	return rc < 0 ? rc : GNN_OK;
 }
 
 /* --- the backend --- */

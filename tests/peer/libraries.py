@@ -4,7 +4,11 @@
 usage: libraries.py GNNRUN [--data DIR] [--markdown] [--only TEXT] [-- INFER OPTIONS]
 
 Runs with the library that the interpreter has (torch_geometric, dgl, or both) and skips with 77
-without either. Weights are seeded; each state_dict is written as it is. Prints one row a model and
+without either. DGL's newest wheel of PyPI wants an environment of its own:
+
+    pip install dgl==2.1.0 torch==2.2.1 torchdata==0.7.1 'numpy<2' pandas pydantic pyyaml
+
+Weights are seeded; each state_dict is written as it is. Prints one row a model and
 graph: the largest difference over the largest value, of gnnrun and of the library's own float32.
 """
 import argparse
