@@ -5,6 +5,7 @@ usage: train_test.py GNNRUN
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,28 @@ import h5py  # noqa: E402
 
 CORA = os.path.join(SHARED, 'data', 'cora')
 SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 3, '--log', 'warn')
+
+
+def safetensors(data):
+    """The float tensors of a file."""
+    length = int.from_bytes(data[:8], 'little')
+    header = json.loads(data[8:8 + length])
+    return {name: np.frombuffer(data[8 + length:], '<f4', (t['data_offsets'][1] -
+                                t['data_offsets'][0]) // 4, t['data_offsets'][0])
+            for name, t in header.items() if name != '__metadata__' and t['dtype'] == 'F32'}
+
+
+def rewrite_metadata(path, data, name, value):
+    """A checkpoint that says something else of itself, or, with None, nothing."""
+    length = int.from_bytes(data[:8], 'little')
+    header = json.loads(data[8:8 + length])
+    header['__metadata__'][name] = value
+    if value is None:
+        del header['__metadata__'][name]
+    text = json.dumps(header).encode()
+    text += b' ' * (-len(text) % 8)
+    with open(path, 'wb') as f:
+        f.write(len(text).to_bytes(8, 'little') + text + data[8 + length:])
 
 
 class Train(TrainCase):
@@ -187,6 +210,29 @@ class Train(TrainCase):
         self.assertRegex(text, r'epoch \d+, batch \d+: the loss is \S+; its vertices are \d+, ')
         self.assertFalse(os.path.exists(self.path('n.safetensors')))
 
+    def test_behind_a_loss_that_is_no_number_the_last_good_checkpoint_goes_on(self):
+        """A decay that makes weights grow with each step ends in some epoch past the first."""
+        args = ('train', self.store, '--out', self.path('n.safetensors'), *SMALL, '--lr', '.01',
+                '--optimizer', 'sgd', '--weight-decay', '1000')
+        state = self.path('n.safetensors.ckpt/state.safetensors')
+        text = run_fails(self, 65, 'The last checkpoint is kept', *args, '--epochs', 80)
+        failed = int(re.search(r'epoch (\d+), batch', text).group(1))
+        self.assertGreater(failed, 2)
+        kept = read(state)
+        tensors = safetensors(kept)
+        for name in ('weights', 'best'):
+            self.assertTrue(np.isfinite(tensors[name]).all(), name)
+        again = run_fails(self, 65, 'the loss is', *args, '--epochs', 80, '--resume')
+        self.assertEqual(again, text)
+        with open(state, 'wb') as f:
+            f.write(kept)
+        run(*args, '--epochs', failed - 1, '--resume')
+        resumed = read(self.path('n.safetensors')), read(self.path('n.last.safetensors'))
+        os.remove(state)
+        run(*args, '--epochs', failed - 1)
+        self.assertEqual(resumed, (read(self.path('n.safetensors')),
+                                   read(self.path('n.last.safetensors'))))
+
     def test_checkpoints_of_something_else(self):
         self.train('c')
         args = ('train', '--out', self.path('c.safetensors'), *SMALL, '--resume')
@@ -198,6 +244,14 @@ class Train(TrainCase):
         run_fails(self, 78, 'another graph', *args, other)
         state = self.path('c.safetensors.ckpt/state.safetensors')
         whole = read(state)
+        for name, value in (('version', '0.0.9'), ('format', 'gnnrun-train-0'), ('ranks', '2')):
+            with self.subTest(name=name):
+                rewrite_metadata(state, whole, name, value)
+                text = run_fails(self, 78, name, *args, self.store)
+                self.assertIn(value, text)
+                rewrite_metadata(state, whole, name, None)
+                run_fails(self, 78, name, *args, self.store)
+        self.assertFalse(os.path.exists(self.path('c.safetensors.tmp')))
         with open(state, 'wb') as f:
             f.write(whole[:len(whole) // 2])
         run_fails(self, 65, 'state.safetensors', *args, self.store)

@@ -186,11 +186,12 @@ static int check_key(const char *path, struct gnn_safetensors *file,
 	const struct gnn_state_key *key)
 {
 	static const char *const names[] = {"format", "version", "graph"};
-	const char *found[GNN_COUNT_OF(names)] = {NULL}, *settings = "";
+	const char *found[GNN_COUNT_OF(names)] = {NULL}, *settings = "", *ranks = "none";
 	struct gnn_tensor_text text;
-	char graph[32];
+	char graph[32], here[32];
 
 	snprintf(graph, sizeof(graph), "%016llx", (unsigned long long)key->graph);
+	snprintf(here, sizeof(here), "%u", key->ranks);
 	const char *const wanted[] = {FORMAT, GNN_VERSION, graph};
 
 	for (uint32_t i = 0; gnn_safetensors_metadata(file, i, &text); i++) {
@@ -199,11 +200,16 @@ static int check_key(const char *path, struct gnn_safetensors *file,
 				found[k] = text.value;
 		if (strcmp(text.key, "settings") == 0)
 			settings = text.value;
+		if (strcmp(text.key, "ranks") == 0)
+			ranks = text.value;
 	}
 	for (uint32_t k = 0; k < GNN_COUNT_OF(names); k++)
 		if (found[k] == NULL || strcmp(found[k], wanted[k]) != 0)
 			return gnn_err(GNN_ECONFIG, "%s is of another %s: found %.40s, wanted %s",
 				path, names[k], found[k] != NULL ? found[k] : "none", wanted[k]);
+	if (strcmp(ranks, here) != 0) /* they divide each batch: others would round otherwise */
+		return gnn_err(GNN_ECONFIG, "%s was made by a number of ranks of %.20s, found %s: "
+			"resume with as many, or begin anew without --resume", path, ranks, here);
 	return refuse_settings(path, settings, key->settings);
 }
 

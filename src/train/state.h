@@ -5,8 +5,8 @@
  * Owns     weights of the best epoch, the table of epochs, earlier weights of the first layer
  * Lends    nothing
  * Thread   one caller
- * Fails    GNN_ECONFIG a checkpoint of another graph, configuration or version; GNN_EDATA one that
- *          is damaged; GNN_ECREAT, GNN_EIO while writing; as comm
+ * Fails    GNN_ECONFIG a checkpoint of another graph, configuration, version or number of ranks;
+ *          GNN_EDATA one that is damaged; GNN_ECREAT, GNN_EIO while writing; as comm
  */
 #ifndef GNN_TRAIN_STATE_H
 #define GNN_TRAIN_STATE_H
@@ -35,7 +35,7 @@ struct gnn_state_key {
 	const char *folder;
 	const char *settings;
 	uint64_t    graph;   /* gnn_source.identity */
-	uint32_t    ranks;   /* that train now; others may go on */
+	uint32_t    ranks;   /* that train: as many go on */
 };
 
 GNN_BEGIN_DECLS
