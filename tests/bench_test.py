@@ -57,6 +57,7 @@ class Bench(unittest.TestCase):
         self.assertEqual([(r['method'], r['row_bytes']) for r in report['rows']],
                          [('copy', 1024), *(('cpu', n) for n in (64, 68, 1024, 1028))])
         self.assertTrue(all(r['bytes_s'] > 0 and r['cpu_s_byte'] > 0 for r in report['rows']))
+        self.assertLess(report['rows'][0]['bytes_s'], 3e11)  # of the table, not of the runs
         self.assertEqual(report['beside'], [])
         for wrong in ('63', '0', '1M', '64,'):
             run_fails(self, 64, 'row-bytes', 'bench', 'gather', '--backend', 'cpu', '--row-bytes',

@@ -73,6 +73,32 @@ class Papers(unittest.TestCase):
         self.assertGreater(most['messages'], most['vertices'])
 
 
+class GatherPapers(unittest.TestCase):
+    FIGURES = ('fig1', 'fig3', 'rates', 'alignment', 'blocks', 'training')
+
+    def test_each_figure_has_rows_of_numbers(self):
+        with open(os.path.join(PAPERS, 'README.md')) as f:
+            text = f.read()
+        with tempfile.TemporaryDirectory(prefix='gnnrun-papers-') as folder:
+            p = subprocess.run([sys.executable, '-B', os.path.join(PAPERS, 'pytorch_direct.py'),
+                                PROGRAM, 'all', '--scale', 'tiny', '--runs', '1', '--epochs', '1',
+                                '--quick', '--out', folder, '--', '--backend', 'cpu'],
+                               capture_output=True, text=True, check=False)
+            self.assertEqual(p.returncode, 0, p.stdout[-2000:] + p.stderr)
+            for figure in self.FIGURES:
+                with self.subTest(figure):
+                    self.assertIn(f'pytorch_direct.py build/gnnrun {figure}`', text)
+                    with open(os.path.join(folder, figure + '.json')) as f:
+                        rows = json.load(f)['rows']
+                    self.assertEqual(len(rows) > 0, figure != 'blocks')  # that takes a GPU
+                    for row in rows:
+                        for key, value in row.items():
+                            self.assertTrue(isinstance(value, str) or math.isfinite(value), key)
+                    self.assertTrue(os.path.exists(os.path.join(folder, figure + '.gp')))
+                    with open(os.path.join(folder, figure + '.dat')) as f:
+                        self.assertEqual(len(f.readlines()), 1 + len(rows))
+
+
 class TrainingPapers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

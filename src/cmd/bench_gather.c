@@ -72,7 +72,7 @@ static uint64_t run_bytes(const struct bench *b)
 
 /* --- what is measured --- */
 
-/* As many bytes in one piece. */
+/* As many bytes in one piece, or the whole table. */
 static int copy_all(void *arg)
 {
 	const struct row *r = arg;
@@ -132,7 +132,8 @@ static int deliver(void *arg)
 static void print_row(const struct row *r, const struct gnn_trial *t, double cpu_s)
 {
 	const struct bench *b = r->bench;
-	const double bytes = (double)run_bytes(b);
+	const double bytes = (double)(r->run != copy_all ? run_bytes(b) :
+		gnn_min_u64(run_bytes(b), b->c->bytes));
 
 	if (b->json == NULL) {
 		gnn_out("%-20s %6u  %8.2f (%.2f .. %.2f)  %8.1f  %8.3f  %6.2f  %5.2f\n", r->method,
