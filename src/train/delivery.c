@@ -11,6 +11,7 @@
 enum {
 	STRIP_BYTES = 4 << 20,    /* long enough for the bus, short enough to overlap */
 	LINE_BYTES = 128,
+	BLOCK_ROWS = 256,         /* that one thread looks up in the cache */
 };
 
 /* One delivery on its way. */
@@ -41,6 +42,7 @@ int gnn_delivery_init(struct gnn_delivery *d, const struct gnn_table *t, struct 
 
 	d->table = t;
 	d->backend = b;
+	d->threads = threads;
 	if (t->cache != NULL)
 		GNN_TRY(b->ops->alloc(b, &d->missed, sizeof(uint64_t)));
 	if (t->gather == GNN_GATHER_BOTH)
@@ -58,8 +60,8 @@ out:
 
 void gnn_delivery_fini(struct gnn_delivery *d)
 {
-	struct gnn_room *room[] = {&d->id, &d->missed_id, &d->missed_row, &d->there_strip,
-		&d->there_row};
+	struct gnn_room *room[] = {&d->id, &d->missed_id, &d->missed_row, &d->missed_count,
+		&d->there_strip, &d->there_row};
 
 	if (d->backend == NULL)
 		return;
@@ -148,38 +150,85 @@ out:
 	return rc;
 }
 
-/* What the cache lacks, in order, and from which row on it is staged. */
+static bool is_missed(const struct way *w, uint64_t i)
+{
+	return w->d->table->cache->hot->place[w->host[i]] == GNN_NO_PLACE;
+}
+
+static uint64_t count_missed(const struct way *w, uint64_t first, uint64_t end)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = first; i < end; i++)
+		count += is_missed(w, i);
+	return count;
+}
+
+static void fill_missed(const struct way *w, uint64_t first, uint64_t end, gnn_vid *id,
+	uint64_t *row)
+{
+	for (uint64_t i = first; i < end; i++)
+		if (is_missed(w, i)) {
+			*id++ = w->host[i];
+			*row++ = i;
+		}
+}
+
+/* What the cache lacks, in order: blocks of rows are counted, then each is filled in. */
+static int find_missed(struct way *w)
+{
+	struct gnn_delivery *d = w->d;
+	const uint64_t rows = w->a->rows, blocks = gnn_ceil_div(rows, BLOCK_ROWS);
+	uint64_t *count;
+	int rc;
+
+	GNN_TRY(gnn_room_take(&d->missed_id, rows, sizeof(gnn_vid)));
+	GNN_TRY(gnn_room_take(&d->missed_row, rows, sizeof(uint64_t)));
+	GNN_TRY(gnn_room_take(&d->missed_count, blocks, sizeof(uint64_t)));
+	count = d->missed_count.data;
+#pragma omp parallel for num_threads((int)gnn_min_u64(d->threads, blocks)) schedule(static)
+	for (uint64_t k = 0; k < blocks; k++)
+		count[k] = count_missed(w, k * BLOCK_ROWS,
+			gnn_min_u64((k + 1) * BLOCK_ROWS, rows));
+	w->missed = 0;
+	for (uint64_t k = 0; k < blocks; k++) {
+		const uint64_t here = count[k];
+
+		count[k] = w->missed;
+		w->missed += here;
+	}
+#pragma omp parallel for num_threads((int)gnn_min_u64(d->threads, blocks)) schedule(static)
+	for (uint64_t k = 0; k < blocks; k++)
+		fill_missed(w, k * BLOCK_ROWS, gnn_min_u64((k + 1) * BLOCK_ROWS, rows),
+			(gnn_vid *)d->missed_id.data + count[k],
+			(uint64_t *)d->missed_row.data + count[k]);
+out:
+	return rc;
+}
+
+/* Rows that the cache lacks, and from which one on they are staged. */
 static int list_missed(struct way *w)
 {
 	struct gnn_delivery *d = w->d;
 	const struct gnn_table *t = d->table;
-	const uint32_t *place = t->cache == NULL ? NULL : t->cache->hot->place;
 	const double share = t->gather == GNN_GATHER_BOTH ? t->share : 0;
-	uint64_t *row, in_place, count = 0;
-	gnn_vid *id;
+	const uint64_t *row;
+	uint64_t in_place;
 	int rc;
 
-	if (place == NULL) {
+	if (t->cache == NULL) {
 		w->missed = w->a->rows;
 		w->first = (uint64_t)(share * (double)w->a->rows);
 		w->staged = w->a->rows - w->first;
 		w->staged_id = w->host + w->first;
 		return GNN_OK;
 	}
-	GNN_TRY(gnn_room_take(&d->missed_id, w->a->rows, sizeof(*id)));
-	GNN_TRY(gnn_room_take(&d->missed_row, w->a->rows, sizeof(*row)));
-	id = d->missed_id.data;
+	GNN_TRY(find_missed(w));
 	row = d->missed_row.data;
-	for (uint64_t i = 0; i < w->a->rows; i++) {
-		id[count] = w->host[i];
-		row[count] = i;
-		count += place[w->host[i]] == GNN_NO_PLACE;
-	}
-	in_place = (uint64_t)(share * (double)count);
-	w->missed = count;
-	w->staged = count - in_place;
-	w->first = share == 0 ? 0 : in_place == count ? w->a->rows : row[in_place];
-	w->staged_id = id + in_place;
+	in_place = (uint64_t)(share * (double)w->missed);
+	w->staged = w->missed - in_place;
+	w->first = share == 0 ? 0 : in_place == w->missed ? w->a->rows : row[in_place];
+	w->staged_id = (gnn_vid *)d->missed_id.data + in_place;
 	w->staged_row = row + in_place;
 out:
 	return rc;

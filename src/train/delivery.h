@@ -33,7 +33,8 @@ struct gnn_delivery {
 	struct gnn_collect_room  strip[2];
 	uint64_t                 ticket[2];
 	bool                     busy[2];
-	struct gnn_room          id, missed_id, missed_row; /* host */
+	struct gnn_room          id, missed_id, missed_row, missed_count; /* host */
+	uint32_t                 threads;
 	struct gnn_room          there_strip, there_row;    /* device */
 	void                    *missed;   /* a counter on the device */
 };

@@ -95,7 +95,7 @@ struct How {
 /* What a carrying did, beside the batches. */
 struct Done {
 	gnn_table table{};
-	uint64_t hits = 0, rows = 0, bus_bytes = 0;
+	uint64_t hits = 0, rows = 0, bus_bytes = 0, most = 0;
 	const char *fails = nullptr;           /* what next must fail with */
 	std::function<void()> begin = [] {};   /* called before the carrier starts */
 };
@@ -140,7 +140,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 	done->table = table;
 	o.table = &table;
 	o.pipeline = how.pipeline;
-	o.threads = 1;
+	o.threads = 2;
 	done->begin();
 	EXPECT_EQ(gnn_carrier_start(&carrier, &o), GNN_OK) << gnn_err_text();
 	while (to.size() < how.steps && gnn_carrier_next(carrier, &t) == GNN_OK) {
@@ -151,6 +151,7 @@ std::vector<Values> carry(gnn_backend *b, Source &source, const How &how, Done *
 		to.back().drop(net, t->step);
 		done->hits += t->cache_hits;
 		done->rows += t->sample.id_count;
+		done->most = std::max(done->most, t->sample.id_count);
 		done->bus_bytes += t->copied_bytes;
 		gnn_carrier_put(carrier, t);
 	}
@@ -267,6 +268,7 @@ TEST(Carrier, CachedAndDividedBatchesAreThoseOfTheHost)
 	const std::vector<Values> dropped = carry(cpu, source, host, &done);
 
 	ASSERT_NE(plain[0].x, dropped[0].x);
+	ASSERT_GT(done.most, 256u); /* more than one block of rows is looked up in the cache */
 	room = 1 << 30;
 	for (double ratio : {0.0, 0.002, 0.3, 1.0})
 		for (double share : {0.0, 0.01, 0.4, 1.0})
