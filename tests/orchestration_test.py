@@ -137,6 +137,13 @@ class Orchestration(TrainCase):
             with self.subTest(faults=faults, args=args):
                 report, model = self.train(*out, *args, '--faults', faults)
                 named, same = self.train(*args, '--fanout', 4, *way)
+                tried = [(x['orchestration'], x['reuse']) for x in report['ways']]
+                self.assertEqual(tried, [('step-cpu', 'off'), ('layer', 'off'),
+                                         ('layer', 'aggregates')][1 if args == LAYER else 0:])
+                self.assertEqual([(x['orchestration'], x['reuse']) for x in report['ways']
+                                  if x['chosen']], [(named['orchestration'], named['reuse'])])
+                self.assertTrue(all(x['step_s'] > 0 for x in report['ways']))
+                self.assertEqual(named['ways'], [])
                 self.assertEqual(model, same)
                 for key in ('orchestration', 'reuse'):
                     self.assertEqual(report[key], named[key])

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { RULES_MAX = 16, NAME_MAX_BYTES = 48, SITE_CRASH = GNN_FAULT_SITE_COUNT,
-	SITE_SIGNAL };
+	SITE_SIGNAL, SLOW_US = 50000 };
 
 #define SITE(name)    (1u << GNN_FAULT_##name)
 #define SITES_OF_IO   (SITE(READ) | SITE(WRITE))
@@ -25,7 +25,9 @@ static const char *const site_names[SITE_SIGNAL + 1] = {
 	[GNN_FAULT_RING] = "ring",       [GNN_FAULT_PIN] = "pin",
 	[GNN_FAULT_IN_PLACE] = "in-place", [GNN_FAULT_STAGED] = "staged",
 	[GNN_FAULT_REUSE] = "reuse",     [GNN_FAULT_EMBED] = "embed",
-	[GNN_FAULT_ROWS] = "rows",       [GNN_FAULT_BOTTOM] = "bottom", [SITE_CRASH] = "crash",
+	[GNN_FAULT_ROWS] = "rows",       [GNN_FAULT_BOTTOM] = "bottom",
+	[GNN_FAULT_SAMPLE] = "sample",   [GNN_FAULT_SAMPLE_THERE] = "sample-there",
+	[SITE_CRASH] = "crash",
 	[SITE_SIGNAL] = "signal",
 };
 
@@ -42,7 +44,7 @@ static const struct {
 	{"flip", GNN_FAULT_FLIP, 0, SITES_OF_IO},
 	{"stale", GNN_FAULT_STALE, 0, SITE(REUSE)},
 	{"slow", GNN_FAULT_SLOW, 0, SITES_OF_FILE | SITE(IN_PLACE) | SITE(STAGED) | SITE(EMBED) |
-		SITE(ROWS) | SITE(BOTTOM)},
+		SITE(ROWS) | SITE(BOTTOM) | SITE(SAMPLE) | SITE(SAMPLE_THERE)},
 	{"eio", GNN_FAULT_ERRNO, EIO, SITES_OF_FILE},
 	{"enodata", GNN_FAULT_ERRNO, ENODATA, SITE(READ)},
 	{"eagain", GNN_FAULT_ERRNO, EAGAIN, SITES_OF_IO | SITE(RING)},
@@ -210,6 +212,12 @@ struct gnn_fault gnn_fault_next(enum gnn_fault_site site)
 		if (rules[i].site == (int)site && strikes(&rules[i], n))
 			return rules[i].fault;
 	return (struct gnn_fault){GNN_FAULT_NONE, 0};
+}
+
+void gnn_fault_dawdle(enum gnn_fault_site site)
+{
+	if (gnn_fault_next(site).action == GNN_FAULT_SLOW)
+		usleep(SLOW_US);
 }
 
 bool gnn_fault_named(enum gnn_fault_site site)

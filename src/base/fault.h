@@ -11,7 +11,7 @@
  *   alloc:fail@3   read:eio@17   read:short@2-5   read:eof@4   read:eagain%3   write:enospc@5
  *   open:einval@1   fsync:eio@1   rename:eio@1   ring:eperm@1   read:slow%10   pin:fail%1
  *   crash:NAME@1   signal:NAME@2   reuse:stale@1   staged:slow%1   in-place:slow@1
- *   embed:slow%1   rows:slow%1   bottom:slow@1-8
+ *   embed:slow%1   rows:slow%1   bottom:slow@1-8   sample:slow%1   sample-there:slow%1
  */
 #ifndef GNN_BASE_FAULT_H
 #define GNN_BASE_FAULT_H
@@ -35,6 +35,8 @@ enum gnn_fault_site {
 	GNN_FAULT_EMBED,   /* a slice of embeddings that the CPU makes */
 	GNN_FAULT_ROWS,    /* features of a batch that the CPU gathers */
 	GNN_FAULT_BOTTOM,  /* aggregates of a batch that it makes */
+	GNN_FAULT_SAMPLE,  /* a batch that it draws */
+	GNN_FAULT_SAMPLE_THERE, /* a batch that a device draws */
 	GNN_FAULT_SITE_COUNT,
 };
 
@@ -61,6 +63,9 @@ void gnn_fault_clear(void);
 
 /* Counts one operation at `site` and says what must happen to it. */
 struct gnn_fault gnn_fault_next(enum gnn_fault_site site);
+
+/* Counts one, and where it is to be slow sleeps as long as that is. */
+void gnn_fault_dawdle(enum gnn_fault_site site);
 
 bool     gnn_fault_named(enum gnn_fault_site site); /* some rule names it */
 uint64_t gnn_fault_count(enum gnn_fault_site site); /* operations so far */

@@ -313,10 +313,10 @@ static int check_cache(const struct job *j, const struct gnn_config *c)
 	if (j->o.backend->ops->unified)
 		return gnn_err(GNN_ECONFIG, "--cache-ratio keeps rows on a GPU, and the backend is "
 			"%s", j->o.backend->ops->name);
-	if (j->o.precomputed || j->o.layerwise)
+	if (j->o.precomputed || j->o.layerwise || c->reuse == GNN_OPT_REUSE_AUTO)
 		return gnn_err(GNN_ECONFIG, "--cache-ratio keeps features on the GPU, which with "
-			"--bottom precomputed gets aggregates; --orchestration layer has hot "
-			"vertices of its own");
+			"--bottom precomputed gets aggregates; --orchestration layer, which "
+			"--reuse auto may choose, has hot vertices of its own");
 	return GNN_OK;
 }
 
@@ -353,10 +353,6 @@ static int choose_gather(struct job *j, const struct gnn_config *c)
 		w->gather = GNN_WISH_AUTO;
 	w->cached = c->cache_ratio > 0;
 	GNN_TRY(check_cache(j, c));
-	if (gpu && c->reuse == GNN_OPT_REUSE_AUTO)
-		return gnn_err(GNN_ECONFIG, "--reuse auto compares what cores do, and the backend "
-			"is %s, where one share of a step hides behind the other: give off, "
-			"aggregates or embeddings", j->o.backend->ops->name);
 	if (!gpu && (told != GNN_WISH_AUTO || w->sample == GNN_SAMPLE_DEVICE ||
 		w->gather == GNN_WISH_DEVICE))
 		return gnn_err(GNN_ECONFIG, "--gather and --orchestration step-gpu* take a GPU, "
@@ -469,6 +465,7 @@ static int print_json(const struct job *job, const struct gnn_train_report *r)
 	gnn_json_text(j, "orchestration",
 		r->layerwise ? "layer" : gnn_table_orchestration(r->gather, r->samples));
 	gnn_json_text(j, "reuse", gnn_reuse_name(r->reuse));
+	gnn_ways_print(j, &r->ways);
 	gnn_json_text(j, "gather", gnn_gather_name(r->gather));
 	gnn_json_real(j, "gather_share", r->gather_share);
 	gnn_json_u64(j, "cache_rows", r->cache_rows);

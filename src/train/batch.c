@@ -10,9 +10,8 @@
 #include "base/trace.h"
 
 #include <string.h>
-#include <unistd.h>
 
-enum { LABELS, SEEDS, MIX, WORKERS_MAX = 64, AHEAD = 2, SLOW_US = 50000 };
+enum { LABELS, SEEDS, MIX, WORKERS_MAX = 64, AHEAD = 2 };
 
 /* One thread that fills every workers-th batch, with a sampler of its own. */
 struct worker {
@@ -105,6 +104,7 @@ static int draw(const struct gnn_batches *b, struct worker *w, struct gnn_batch 
 	GNN_TRY(list_seeds(b, batch));
 	if (w->sampler == NULL)
 		return GNN_OK;
+	gnn_fault_dawdle(GNN_FAULT_SAMPLE);
 	GNN_TRY(gnn_sampler_draw(w->sampler, batch->seed, batch->seed_count, batch->step,
 		&batch->sample));
 	for (uint32_t l = 0; l < batch->sample.layers; l++)
@@ -129,19 +129,13 @@ out:
 	return rc;
 }
 
-static void heed_fault(enum gnn_fault_site site)
-{
-	if (gnn_fault_next(site).action == GNN_FAULT_SLOW)
-		usleep(SLOW_US);
-}
-
 static int collect_rows(const struct gnn_batches *b, struct worker *w, struct gnn_batch *batch)
 {
 	const struct gnn_sample *s = &batch->sample;
 
 	if (b->o.plans != NULL)
 		return collect_cold(w, batch);
-	heed_fault(w->onehop != NULL ? GNN_FAULT_BOTTOM : GNN_FAULT_ROWS);
+	gnn_fault_dawdle(w->onehop != NULL ? GNN_FAULT_BOTTOM : GNN_FAULT_ROWS);
 	if (w->onehop != NULL)
 		return gnn_onehop_rows(w->onehop, s->id, s->id_count, batch->step, &batch->rows,
 			&batch->x, &batch->bottom);

@@ -115,7 +115,7 @@ static int choose_blocks(struct gnn_table *t, const struct gnn_batches_opts *fro
 	o.batches.last_step = gnn_min_u64(STEPS, from->last_step);
 	for (uint32_t i = 0; i < GNN_COUNT_OF(blocks); i++) {
 		t->blocks = blocks[i];
-		GNN_TRY(gnn_rehearse(&o, STEP_RUNS, &ns));
+		GNN_TRY(gnn_rehearse(&o, STEP_RUNS, 0, &ns));
 		gnn_log(GNN_LOG_DEBUG, "train", "rows in place by %u blocks: %.3f ms a step",
 			blocks[i], (double)ns * 1e-6 / (double)o.batches.last_step);
 		if ((double)ns > CLEARLY * (double)least)

@@ -76,6 +76,21 @@ struct gnn_epoch_report {
 	uint64_t counted;
 };
 
+/* A way of making batches that was tried (train/ways.h). */
+struct gnn_way_seen {
+	const char    *orchestration;
+	enum gnn_reuse reuse;
+	bool           samples;  /* the device did */
+	double         step_s;
+};
+
+enum { GNN_WAYS_SEEN_MAX = 6 };
+
+struct gnn_ways_seen {
+	struct gnn_way_seen way[GNN_WAYS_SEEN_MAX];
+	uint32_t count, chosen; /* count 0: there was one way only */
+};
+
 struct gnn_train_report {
 	const char *metric;     /* NULL without a split to evaluate */
 	struct gnn_epoch_report *epoch; /* freed by the caller */
@@ -91,6 +106,7 @@ struct gnn_train_report {
 	bool        samples;    /* the device did */
 	bool        layerwise;  /* settled, as is: */
 	enum gnn_reuse reuse;
+	struct gnn_ways_seen ways; /* what was measured for that */
 	uint64_t    row_bytes;  /* gathered for one vertex */
 	bool        bottom_made; /* precomputed, in this run */
 	double      bottom_s;

@@ -16,8 +16,11 @@
 
 GNN_BEGIN_DECLS
 
-/* All steps of the carrier's batches, by another net like theirs; the shorter time of `runs`. */
-int gnn_rehearse(const struct gnn_carrier_opts *o, uint32_t runs, uint64_t *ns);
+/*
+ * All steps of the carrier's batches, by another net like theirs; the shorter time of `runs`, of
+ * the steps behind the first `skipped`.
+ */
+int gnn_rehearse(const struct gnn_carrier_opts *o, uint32_t runs, uint64_t skipped, uint64_t *ns);
 
 GNN_END_DECLS
 

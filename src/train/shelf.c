@@ -7,9 +7,7 @@
 #include "base/stage.h"
 #include "base/trace.h"
 
-#include <unistd.h>
-
-enum { SHELVES = 2, SLOW_US = 50000 };
+enum { SHELVES = 2 };
 
 struct gnn_shelves {
 	struct gnn_shelves_opts o;
@@ -77,8 +75,7 @@ static int make_rows(struct gnn_shelves *s, const struct gnn_plan *p, uint64_t j
 
 	if (first == end)
 		return GNN_OK;
-	if (gnn_fault_next(GNN_FAULT_EMBED).action == GNN_FAULT_SLOW)
-		usleep(SLOW_US);
+	gnn_fault_dawdle(GNN_FAULT_EMBED);
 	GNN_TRY(gnn_embed_rows(s->embed, p->id + first, end - first, version,
 		f->y + first * gnn_embed_width(s->embed),
 		f->aggregate == NULL ? NULL : f->aggregate + first * dim, p->count * dim,

@@ -157,6 +157,18 @@ out:
 	return rc;
 }
 
+void gnn_table_sample_on_host(struct gnn_table *t)
+{
+	for (uint32_t i = FIRST; i <= LOOPS; i++) {
+		t->backend->ops->free(t->backend, t->copy[i]);
+		if (t->pinned[i] != NULL)
+			t->backend->ops->unpin(t->backend, t->pinned[i]);
+		t->copy[i] = NULL;
+		t->pinned[i] = NULL;
+	}
+	t->samples = false;
+}
+
 void gnn_table_fini(struct gnn_table *t)
 {
 	if (t->backend == NULL)

@@ -58,6 +58,8 @@ struct gnn_table_wish {
 int  gnn_table_init(struct gnn_table *t, struct gnn_backend *b, const struct gnn_train_source *s,
 	const struct gnn_table_wish *wish);
 void gnn_table_fini(struct gnn_table *t);
+/* The host samples from now on. */
+void gnn_table_sample_on_host(struct gnn_table *t);
 /* Bytes of a device that what stays there may take: half of what is left, less a reserve. */
 uint64_t gnn_table_room(const struct gnn_backend *b, uint64_t reserve);
 /* Whether rows come with the batches, all of them. */

@@ -2,6 +2,7 @@
 #include "train/there.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/trace.h"
 #include "train/cache.h"
 
@@ -180,6 +181,7 @@ static int draw(struct put *p)
 	const uint64_t start = gnn_clock_ns(), span = gnn_trace_begin();
 	int rc;
 
+	gnn_fault_dawdle(GNN_FAULT_SAMPLE_THERE);
 	GNN_TRY(gnn_sampler_draw(p->m->sampler, mixed ? p->batch->mix.cold_id : p->batch->seed,
 		mixed ? p->batch->mix.cold : p->batch->seed_count, p->batch->step, drawn));
 	for (uint32_t l = 0; l < drawn->layers; l++)
@@ -218,9 +220,11 @@ static int collect(struct put *p, const gnn_vid *from, uint64_t count, float **x
 		*x = t->rows.room.data;
 		GNN_TRY(gnn_collect_features(c, id, count, *x));
 	} else if (p->m->onehop != NULL) {
+		gnn_fault_dawdle(GNN_FAULT_BOTTOM);
 		GNN_TRY(gnn_onehop_rows(p->m->onehop, id, count, t->step, &t->rows, x,
 			&t->bottom));
 	} else {
+		gnn_fault_dawdle(GNN_FAULT_ROWS);
 		GNN_TRY(gnn_collect_rows(c, id, count, &t->rows, x));
 	}
 	t->collect_s += gnn_clock_s_since(start);

@@ -11,13 +11,12 @@
 #include "train/ahead.h"
 #include "train/cache.h"
 #include "train/carrier.h"
-#include "train/evaluate.h"
 #include "train/model_file.h"
+#include "train/outfit.h"
 #include "train/prepare.h"
 #include "train/report.h"
 #include "train/state.h"
 #include "train/team.h"
-#include "train/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,22 +26,17 @@
 #define CHECKPOINT_S 5.0
 
 struct run {
-	const struct gnn_train_opts *o; /* settled: */
-	struct gnn_train_opts own;
+	const struct gnn_train_opts *o; /* of the outfit, settled */
+	struct gnn_outfit    fit;
 	struct gnn_train_source    *source;
 	struct gnn_net       *net;
 	struct gnn_optim     *optim;
-	struct gnn_evaluator *evaluator;
 	struct gnn_carrier   *carrier;
 	struct gnn_team      *team;
 	struct gnn_train_state state;
 	struct gnn_state_key key;
 	struct gnn_progress *progress;
-	struct gnn_table     table;
-	struct gnn_cache    *cache;
-	struct gnn_hot      *hot;
 	struct gnn_ahead    *ahead;
-	struct gnn_onehop_opts onehop;
 	uint64_t steps_an_epoch, steps;
 	uint64_t epoch_start_ns, checkpoint_ns;
 	bool     stopping;   /* a signal came, to some rank */
@@ -56,83 +50,6 @@ static bool is_first(const struct run *r)
 uint64_t gnn_train_stale_steps(const struct gnn_train_opts *o)
 {
 	return o->reuse == GNN_REUSE_EMBEDDINGS ? o->super_batch : 0;
-}
-
-/* Threads that prepare batches: half of them, which the queues keep to what is needed. */
-static uint32_t workers_of(uint32_t threads)
-{
-	return threads < 4 ? 1 : threads > 64 ? 32 : threads / 2;
-}
-
-/* One worker keeps aggregates that are reused. */
-static uint32_t batch_workers(const struct gnn_train_opts *o)
-{
-	if (!o->pipeline)
-		return 0;
-	return o->reuse == GNN_REUSE_AGGREGATES ? 1 : workers_of(o->threads);
-}
-
-static struct gnn_batches_opts batches_of(const struct run *r)
-{
-	const struct gnn_train_opts *o = r->o;
-
-	return (struct gnn_batches_opts){.source = r->source, .net = r->net,
-		.backend = o->backend, .batch_size = o->batch_size, .first_step = r->state.step,
-		.last_step = r->steps, .rank = gnn_comm_rank(o->comm),
-		.ranks = gnn_comm_size(o->comm),
-		.workers = batch_workers(o),
-		.onehop = o->layerwise && o->reuse != GNN_REUSE_EMBEDDINGS ? &r->onehop : NULL,
-		.sampler = {.lists = r->source->lists, .rule = gnn_net_rule(o->shape.arch),
-			.sampling = o->sampling, .dependency = o->dependency,
-			.layers = o->shape.layers, .fanout = o->fanout, .seed = o->seed,
-			.bare = r->source->bottom != NULL || o->layerwise},
-		.threads = o->threads};
-}
-
-/* Settles --reuse auto, unless the checkpoint has: by measuring. */
-static int settle(struct run *r)
-{
-	enum gnn_way way = (enum gnn_way)r->state.way;
-	struct gnn_batches_opts batches;
-	int rc = GNN_OK;
-
-	if (r->o->reuse != GNN_REUSE_AUTO)
-		return GNN_OK;
-	batches = batches_of(r);
-	if (way == GNN_WAY_OPEN)
-		GNN_TRY(gnn_ways_choose(&way, &r->hot, &(struct gnn_ways_opts){.train = r->o,
-			.source = r->source, .net = r->net, .batches = &batches,
-			.steps = r->steps}));
-	r->state.way = way;
-	gnn_ways_take(&r->own, way);
-out:
-	return rc;
-}
-
-/* What is made of the first layer where, once that is settled, and the memory that it leaves. */
-static int open_layerwise(struct run *r)
-{
-	const struct gnn_train_opts *o = r->o;
-	struct gnn_batches_opts batches;
-	struct gnn_foreseen foreseen;
-	int rc;
-
-	GNN_TRY(settle(r));
-	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_layerwise(&r->hot, &r->onehop, r->source, o, &batches));
-	if (o->layerwise && o->dropout > 0)
-		gnn_log(GNN_LOG_INFO, "train", "dropout of the first layer's input falls on "
-			"aggregates%s", r->source->parts > 1 ? " and on own rows" : "");
-	batches = batches_of(r);
-	GNN_TRY(gnn_prepare_memory(&foreseen, r->hot, o, &batches));
-	GNN_TRY(gnn_evaluator_create(&r->evaluator, &(struct gnn_evaluator_opts){
-		.source = r->source, .net = r->net, .backend = o->backend, .comm = o->comm,
-		.devices_shared = o->devices_shared, .metric = o->metric, .threads = o->threads,
-		.folder = o->checkpoint, .scratch = o->scratch, .foreseen = &foreseen}));
-	GNN_TRY(gnn_prepare_gather(&r->table, &r->cache, r->hot, o, &batches,
-		gnn_foreseen_bytes(&foreseen)));
-out:
-	return rc;
 }
 
 static int open_run(struct run *r)
@@ -159,20 +76,20 @@ out:
 
 static int start_ahead(struct run *r)
 {
-	const struct gnn_batches_opts batches = batches_of(r);
+	const struct gnn_batches_opts batches = gnn_outfit_batches(&r->fit, r->state.step);
 
-	return gnn_ahead_start(&r->ahead, &(struct gnn_ahead_opts){.train = r->o, .hot = r->hot,
-		.batches = &batches, .source = r->source, .net = r->net, .table = &r->table,
+	return gnn_ahead_start(&r->ahead, &(struct gnn_ahead_opts){.train = r->o, .hot = r->fit.hot,
+		.batches = &batches, .source = r->source, .net = r->net, .table = &r->fit.table,
 		.state = &r->state, .steps = r->steps});
 }
 
 static int start_batches(struct run *r)
 {
 	const struct gnn_train_opts *o = r->o;
-	const struct gnn_batches_opts batches = batches_of(r);
+	const struct gnn_batches_opts batches = gnn_outfit_batches(&r->fit, r->state.step);
 
 	return gnn_carrier_start(&r->carrier, &(struct gnn_carrier_opts){.batches = batches,
-		.table = &r->table, .shelves = gnn_ahead_shelves(r->ahead),
+		.table = &r->fit.table, .shelves = gnn_ahead_shelves(r->ahead),
 		.pipeline = o->pipeline, .threads = o->threads});
 }
 
@@ -338,7 +255,7 @@ static int evaluate(struct run *r, uint64_t epoch)
 
 	if ((epoch + 1) % r->o->eval_every == 0 || epoch + 1 == r->o->epochs) {
 		gnn_comm_phase(r->o->comm, "evaluation");
-		GNN_TRY(gnn_evaluator_run(r->evaluator, figure));
+		GNN_TRY(gnn_evaluator_run(r->fit.evaluator, figure));
 	}
 	e->train = figure[GNN_TRAIN];
 	e->valid = figure[GNN_VALID];
@@ -385,7 +302,8 @@ static int end_epoch(struct run *r, uint64_t epoch)
 	GNN_TRY(gnn_state_add(s));
 	if (evaluated)
 		GNN_TRY(keep_best(r, epoch));
-	gnn_report_epoch(e, &(struct gnn_report_facts){.metric = gnn_evaluator_metric(r->evaluator),
+	gnn_report_epoch(e, &(struct gnn_report_facts){
+		.metric = gnn_evaluator_metric(r->fit.evaluator),
 		.row_bytes = gnn_source_row_bytes(r->source),
 		.stale_steps = gnn_train_stale_steps(r->o)});
 	memset(e, 0, sizeof(*e));
@@ -518,27 +436,25 @@ static void close_run(struct run *r)
 {
 	gnn_carrier_stop(r->carrier);
 	gnn_team_close(r->team);
-	gnn_evaluator_destroy(r->evaluator);
+	gnn_outfit_close(&r->fit);
 	gnn_optim_destroy(r->optim);
 	gnn_net_destroy(r->net);
-	gnn_table_fini(&r->table);
-	gnn_cache_close(r->cache);
-	gnn_hot_free(r->hot);
 	gnn_source_close(r->source);
 	gnn_state_fini(&r->state);
 }
 
 static void fill_report(struct run *r, struct gnn_train_report *report)
 {
-	report->metric = gnn_evaluator_metric(r->evaluator);
+	report->metric = gnn_evaluator_metric(r->fit.evaluator);
 	report->epoch = r->state.epoch;
 	report->epoch_count = r->state.epoch_count;
 	report->best = r->state.best_epoch;
 	report->stopped_early = r->state.stopped_early;
-	report->gather = r->table.gather;
-	report->gather_share = r->table.gather == GNN_GATHER_BOTH ? r->table.share : 0;
-	report->cache_rows = r->cache != NULL ? r->cache->count : 0;
-	report->samples = r->table.samples;
+	report->gather = r->fit.table.gather;
+	report->gather_share = r->fit.table.gather == GNN_GATHER_BOTH ? r->fit.table.share : 0;
+	report->cache_rows = r->fit.cache != NULL ? r->fit.cache->count : 0;
+	report->samples = r->fit.table.samples;
+	report->ways = r->fit.ways;
 	report->layerwise = r->o->layerwise;
 	report->reuse = r->o->reuse;
 	report->row_bytes = gnn_source_row_bytes(r->source);
@@ -553,10 +469,9 @@ static void fill_report(struct run *r, struct gnn_train_report *report)
 int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *report)
 {
 	const uint64_t start = gnn_clock_ns();
-	struct run r = {.own = *o};
+	struct run r = {.o = o};
 	int rc;
 
-	r.o = &r.own;
 	memset(report, 0, sizeof(*report));
 	gnn_stop_listen();
 	gnn_comm_phase(o->comm, "loading");
@@ -577,7 +492,9 @@ int gnn_train_run(const struct gnn_train_opts *o, struct gnn_train_report *repor
 			o->checkpoint, (unsigned long long)o->epochs);
 	if (r.state.finished && !r.state.stopped_early && r.state.step < r.steps)
 		r.state.finished = false; /* more epochs are asked for now */
-	GNN_TRY(open_layerwise(&r));
+	r.o = &r.fit.train;
+	GNN_TRY(gnn_outfit_open(&r.fit, o, &(struct gnn_outfit_opts){.source = r.source,
+		.net = r.net, .steps = r.steps}, &r.state.way));
 	if (!r.state.finished)
 		GNN_TRY(run_steps(&r));
 	GNN_TRY(gnn_comm_agree(o->comm, publish(&r)));

@@ -13,6 +13,7 @@
 #include "train/cache.h"
 #include "train/carrier.h"
 #include "train/gauge.h"
+#include "train/ways.h"
 #include "unit/carrier_fixture.h"
 
 namespace {
@@ -349,6 +350,108 @@ TEST(Carrier, TheFastestGatherIsChosen)
 		EXPECT_EQ(done.table.gather, c.want) << c.faults << " " << c.wish;
 	}
 	gnn_fault_clear();
+}
+
+/* A device, in-lists and features on it or staged, and what may be chosen of. */
+gnn_ways_choice chosen(const char *faults, Source &source, gnn_gather_wish gather, gnn_reuse reuse,
+	bool pipeline, gnn_ways_seen *seen)
+{
+	const uint64_t fanout[] = {4, 6};
+	Device device;
+	gnn_table table{};
+	gnn_ways_opts o{};
+	gnn_ways_choice choice{};
+	gnn_train_opts train{};
+	gnn_batches_opts batches{};
+	gnn_net *net = make_net(device.backend, 0);
+	const gnn_table_wish wish{gather, GNN_SAMPLE_AUTO, false, 0};
+
+	room = 1 << 30;
+	EXPECT_EQ(gnn_table_init(&table, device.backend, &source.s, &wish), GNN_OK);
+	train.backend = device.backend;
+	train.shape = *gnn_net_shape_of(net);
+	train.threads = 1;
+	train.pipeline = pipeline;
+	train.reuse = reuse;
+	train.super_batch = 2;
+	train.hot_ratio = .2;
+	train.device = wish;
+	batches.source = &source.s;
+	batches.net = net;
+	batches.backend = device.backend;
+	batches.batch_size = 20;
+	batches.workers = pipeline ? 2 : 0;
+	batches.threads = 1;
+	batches.sampler.lists = &source.graph.lists;
+	batches.sampler.rule = gnn_net_rule(GNN_ARCH_GCN);
+	batches.sampler.dependency = 1;
+	batches.sampler.layers = 2;
+	batches.sampler.fanout = fanout;
+	o.train = &train;
+	o.source = &source.s;
+	o.net = net;
+	o.batches = &batches;
+	o.table = &table;
+	o.steps = pipeline ? 512 : 4;
+	*seen = gnn_ways_seen{};
+	EXPECT_EQ(gnn_fault_parse(faults), GNN_OK);
+	EXPECT_EQ(gnn_ways_choose(&choice, seen, &o), GNN_OK) << gnn_err_text();
+	gnn_fault_clear();
+	gnn_hot_free(choice.hot);
+	source.s.parts = 1;
+	gnn_table_fini(&table);
+	gnn_net_destroy(net);
+	return choice;
+}
+
+/* Whoever samples slowly does not, with the pipeline of the training or without. */
+TEST(Ways, TheFasterSamplerIsChosen)
+{
+	Source source;
+	gnn_ways_seen seen;
+
+	for (bool pipeline : {false, true})
+		for (gnn_gather_wish gather : {GNN_WISH_AUTO, GNN_WISH_STAGED})
+			for (bool host : {false, true}) {
+				const char *slow = host ? "sample-there:slow%1" : "sample:slow%1";
+				const auto c = chosen(slow, source, gather, GNN_REUSE_OFF,
+					pipeline, &seen);
+
+				EXPECT_EQ(c.way, GNN_WAY_STEP);
+				EXPECT_EQ(c.samples, !host);
+				EXPECT_EQ(seen.count, 2u);
+				EXPECT_EQ(seen.chosen, host ? 1u : 0u);
+				EXPECT_STREQ(seen.way[1].orchestration,
+					gather == GNN_WISH_AUTO ? "step-gpu-gather" : "step-cpu");
+				EXPECT_GT(seen.way[host ? 0 : 1].step_s, .01);
+			}
+}
+
+/* Four times each: by layer, where the device samples, or the CPU does; reused, likewise. */
+TEST(Ways, TheFastestShareOfTheCpuIsChosen)
+{
+	Source source;
+	gnn_ways_seen seen;
+	const struct {
+		const char *faults;
+		gnn_way want;
+		uint32_t place;
+	} cases[] = {{"rows:slow%1,bottom:slow@5-16", GNN_WAY_LAYER, 2},
+		{"rows:slow%1,bottom:slow@1-12", GNN_WAY_AGGREGATES, 5},
+		{"bottom:slow@1-16,sample:slow%1", GNN_WAY_STEP, 0}};
+
+	for (const auto &x : cases) {
+		const auto c = chosen(x.faults, source, GNN_WISH_STAGED, GNN_REUSE_AUTO, false,
+			&seen);
+
+		EXPECT_EQ(c.way, x.want) << x.faults;
+		EXPECT_EQ(seen.chosen, x.place) << x.faults;
+		EXPECT_EQ(seen.count, 6u);
+	}
+	/* A device that reads features in place has nothing that the CPU could aggregate. */
+	EXPECT_EQ(chosen("sample:slow%1", source, GNN_WISH_ZERO_COPY, GNN_REUSE_AUTO, false,
+		&seen).way, GNN_WAY_STEP);
+	EXPECT_EQ(seen.count, 2u);
 }
 
 /* Rows of both tables come, whoever samples; nobody but the CPU gathers. */

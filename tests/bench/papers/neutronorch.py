@@ -75,7 +75,7 @@ class Lab:
     def store(self, name):
         """Hubs by powers of uniform numbers, as many vertices and edges as the scale leaves."""
         vertices, edges, features, classes, _ = self.shape(name)
-        path = os.path.join(self.work, f'{self.a.scale}-{name}.h5')
+        path = os.path.join(self.work, f'{self.a.scale}-{name}-{self.train_count(name)}.h5')
         if not os.path.exists(path):
             self.call('generate', 'power', path, '--vertices', vertices, '--edges', edges,
                       '--feat-dim', features, '--classes', classes, '--train-count',
@@ -259,7 +259,8 @@ def gains(lab):
             ('S', (*EMBED, *n, '--hybrid', 'on', *on)),
             ('base-pipelined', ('--orchestration', lab.base, *on)),
             ('aggregates', (*LAYER, '--reuse', 'aggregates', *n, *on)),
-            ('precomputed', ('--bottom', 'precomputed', *on)))
+            ('precomputed', ('--bottom', 'precomputed', *on)),
+            ('auto', ('--reuse', 'auto', *n, *on)))
 
 
 def fig12(lab):
@@ -274,10 +275,10 @@ def fig12(lab):
             rows.append((f'{name}-{label}', r['epoch_s'], before / r['epoch_s'],
                          base / r['epoch_s'], e['gathered_bytes'] / 1e6, e['h2d_bytes'] / 1e6,
                          e['cpu_embed_s'], e['gpu_idle_s'], e['max_staleness'], r['cores'],
-                         r['gpu'], r['device_MiB']))
+                         r['gpu'], r['device_MiB'], f"{r['orchestration']}/{r['reuse']}"))
             before = r['epoch_s']
     return ('run', 'seconds', 'gain', 'gain_over_base', 'gathered_MB', 'h2d_MB', 'cpu_embed_s',
-            'idle_s', 'max_staleness', 'cores', 'gpu', 'device_MiB'), rows
+            'idle_s', 'max_staleness', 'cores', 'gpu', 'device_MiB', 'way'), rows
 
 
 def hot_runs(lab, ratios):
