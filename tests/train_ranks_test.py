@@ -18,8 +18,9 @@ from program import PROGRAM, SANITIZED, TrainCase, numpy_or_skip, read, run, sta
 
 np = numpy_or_skip()
 
-SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 3, '--log', 'warn')
-LONG = ('--epochs', 16, '--batch-size', 20, '--eval-every', 5)
+SMALL = ('--hidden', 16, '--fanout', '4,6', '--batch-size', 100, '--epochs', 2, '--log', 'warn')
+SIX = ('--epochs', 6, '--eval-every', 2)
+LONG = ('--epochs', 5, '--batch-size', 20, '--eval-every', 3)
 
 
 def floats(path):
@@ -165,27 +166,27 @@ class TrainRanks(TrainCase):
         self.assertEqual(self.models(name), whole)
 
     def test_goes_on_with_as_many_ranks_and_with_no_others(self):
-        self.train(3, 'whole', '--epochs', 6)
+        self.train(3, 'whole', *SIX)
         points = 'step@20', 'checkpoint@1', 'step@4', 'step@27'
         for i, point in enumerate(points[:2] if SANITIZED else points):
             with self.subTest(point=point):
                 fault = {0 if 'check' in point else i % 3: ('--faults', f'crash:{point}')}
-                words = self.words('k', '--epochs', 6)
+                words = self.words('k', *SIX)
                 p = finish(launch(3, *words, apart=fault))
                 self.assertNotEqual(p.returncode, 0)
                 self.assertFalse(os.path.exists(self.path('k.safetensors')))
-                self.goes_on('k', self.models('whole'), '--epochs', 6)
+                self.goes_on('k', self.models('whole'), *SIX)
                 self.remove('k')
-        p = finish(launch(3, *self.words('k', '--epochs', 6),
+        p = finish(launch(3, *self.words('k', *SIX),
                           apart={1: ('--faults', 'crash:step@20')}))
         self.assertNotEqual(p.returncode, 0)
         for ranks in (2,) if SANITIZED else (1, 2, 4):
             with self.subTest(ranks=ranks):
-                p = finish(launch(ranks, *self.words('k', '--epochs', 6), '--resume'))
+                p = finish(launch(ranks, *self.words('k', *SIX), '--resume'))
                 self.assertEqual(p.returncode, 78, p.stderr)
                 self.assertEqual(len(said(p)), 1, p.stderr)
                 self.assertIn(f'ranks of 3, found {ranks}: resume with as many', p.stderr)
-        self.goes_on('k', self.models('whole'), '--epochs', 6)
+        self.goes_on('k', self.models('whole'), *SIX)
         self.remove('k')
 
     def stopped(self, p, whole):
