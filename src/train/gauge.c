@@ -103,8 +103,8 @@ out:
 static int choose_blocks(struct gnn_table *t, const struct gnn_batches_opts *from,
 	uint32_t threads)
 {
-	static const uint32_t blocks[] = {GNN_IN_PLACE_BLOCKS / 2, GNN_IN_PLACE_BLOCKS,
-		2 * GNN_IN_PLACE_BLOCKS, 4 * GNN_IN_PLACE_BLOCKS};
+	static const uint32_t blocks[] = {GNN_IN_PLACE_BLOCKS / 4, GNN_IN_PLACE_BLOCKS / 2,
+		GNN_IN_PLACE_BLOCKS, 2 * GNN_IN_PLACE_BLOCKS, 4 * GNN_IN_PLACE_BLOCKS};
 	struct gnn_carrier_opts o = {.batches = *from, .table = t, .threads = threads,
 		.pipeline = from->workers > 0};
 	uint64_t ns, least = UINT64_MAX;
