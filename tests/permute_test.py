@@ -162,6 +162,23 @@ class Permute(ModelsCase):
         self.assertIn('Features lie in the order of ' + self.path('big.h5'), text)
         self.assertIn('message rows, 120 wide', text)
 
+    def test_explain_counts_runs_of_any_width(self):
+        """Where features take less than their ranks, keeping them is never cheaper."""
+        seen = set()
+        for width, dtype in ((1, 'u8'), (8, 'u8'), (400, 'f32')):
+            run('generate', 'rmat', self.path('n.h5'), '--scale', 12, '--feat-dim', width,
+                '--dtype', dtype)
+            run('model', '--seeded', 'gcn', '--dims', f'{width},12,4', '--out', self.path('n.st'))
+            words = self.command('n.h5', 'n', '--explain', '--plan', 'tiered', '--hot-store', 'min',
+                                 '--message-order', 'transform-first', '--chunk-bytes', '1')
+            said = json.loads(run(*words))
+            text = run(*[w for w in words if w != '--json'])
+            spared = said['reorder_costs_bytes'] - said['reorder_keep_costs_bytes']
+            runs = max(spared // said['reorder_keep_bytes'], 0)
+            seen.add(min(runs, 2))
+            self.assertIn('never fewer bytes' if runs == 0 else f'for up to {runs} run', text)
+        self.assertEqual(seen & {0, 2}, {0, 2})
+
     # --- long runs ---
 
     def goes_on(self, words, want, resumed=('yes',)):

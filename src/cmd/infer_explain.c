@@ -17,14 +17,30 @@ static void print_budget(const char *name, uint64_t need, uint64_t budget)
 /* Runs for which leaving the features where they are moves fewer bytes, in all. */
 static uint64_t cheap_runs(const struct gnn_infer_report *r)
 {
-	uint64_t spared = r->reorder_costs_bytes - r->reorder_keep_costs_bytes;
+	/* Ranks take more than features of a few bytes a row. */
+	if (r->reorder_keep_bytes == 0 || r->reorder_costs_bytes < r->reorder_keep_costs_bytes)
+		return 0;
+	return (r->reorder_costs_bytes - r->reorder_keep_costs_bytes) / r->reorder_keep_bytes;
+}
 
-	return r->reorder_keep_bytes == 0 ? 0 : spared / r->reorder_keep_bytes;
+static void print_keep(const struct gnn_infer_report *r)
+{
+	char s[2][GNN_UNITS_BYTES];
+	uint64_t runs = cheap_runs(r);
+
+	gnn_out("With --features keep it takes %s, and each run %s more: ",
+		gnn_units_bytes(s[0], (double)r->reorder_keep_costs_bytes),
+		gnn_units_bytes(s[1], (double)r->reorder_keep_bytes));
+	if (runs == 0)
+		gnn_out("with this model never fewer bytes in all.\n");
+	else
+		gnn_out("fewer bytes in all for up to %llu run%s with this model.\n",
+			(unsigned long long)runs, runs == 1 ? "" : "s");
 }
 
 static void print_reorder(const struct gnn_infer_report *r)
 {
-	char s[6][GNN_UNITS_BYTES];
+	char s[4][GNN_UNITS_BYTES];
 
 	if (r->reorder_saves_bytes == 0) {
 		gnn_out("\nAnother order of the vertices saves nothing under this budget.\n");
@@ -37,11 +53,7 @@ static void print_reorder(const struct gnn_infer_report *r)
 		gnn_units_bytes(s[2], (double)r->reorder_costs_bytes),
 		gnn_units_time(s[3], r->reorder_costs_s));
 	if (r->reorder_keep_bytes > 0)
-		gnn_out("With --features keep it takes %s, and each run %s more: fewer bytes in "
-			"all for up to %llu runs with this model.\n",
-			gnn_units_bytes(s[4], (double)r->reorder_keep_costs_bytes),
-			gnn_units_bytes(s[5], (double)r->reorder_keep_bytes),
-			(unsigned long long)cheap_runs(r));
+		print_keep(r);
 }
 
 static void print_permute(const struct gnn_infer_report *r, const struct gnn_store *store)
