@@ -127,6 +127,26 @@ class Ranks(ModelsCase):
                 if arch == 'gcn':  # four bytes an edge, beside rows and spill
                     self.assertGreater(x['written_bytes'] - x['cold_written_bytes'], 4 * 1500000)
 
+    def test_a_long_in_list_is_in_the_budget(self):
+        """Sorting it takes four times its own bytes: where that does not fit it stays on disk."""
+        edges, folder = 1000000, self.path('star')
+        os.mkdir(folder)
+        self.addCleanup(shutil.rmtree, folder)
+        rng = np.random.default_rng(5)
+        ends = np.stack([rng.integers(2000, size=edges), np.zeros(edges, int)], 1)
+        ends[::50, 1] = rng.integers(2000, size=edges // 50)
+        np.save(os.path.join(folder, 'edges.npy'), ends)
+        np.save(os.path.join(folder, 'feat.npy'), rng.random((2000, 20), np.float32))
+        run('import', folder, self.path('star.h5'))
+        self.infer(2, 'gcn', store='star.h5', name='one.h5')
+        want = self.rows('one.h5').tobytes()
+        for memory in ('18M',) if SANITIZED else ('18M', '22M', '28M', '60M'):
+            with self.subTest(memory=memory):
+                report = self.infer(2, 'gcn', '--plan', 'tiered', '--hot-store', '3K',
+                                    '--host-memory', memory, store='star.h5')
+                self.assertEqual(self.rows().tobytes(), want)
+                self.assertGreater(report['layers'][0]['evictions'], 0)
+
     def test_sampled_edges(self):
         """Other edges would give other rows by far more than rounding."""
         for i, (store, arch) in enumerate(itertools.product(('hubs.h5', 'r.h5'),

@@ -150,6 +150,25 @@ static double seconds_of_pass(const struct pass_bytes *b, const struct gnn_layer
 		larger(larger(io, control), work));
 }
 
+/* In-lists in memory hold what the layer before took of them: see tier/inlists.h. */
+static bool reads_lists_again(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)
+{
+	bool drawn = false, again = false;
+
+	if (p->next_scratch || p->in_list_bytes == 0)
+		return false;
+	for (uint32_t i = 0; i <= l; i++) {
+		const struct gnn_conv *c = gnn_model_conv(o->model, i);
+		const struct gnn_conv *before = i > 0 ? gnn_model_conv(o->model, i - 1) : c;
+
+		again = drawn && (c->fanout != 0 || before->fanout != 0 ||
+			c->drop_loops != before->drop_loops);
+		if (again || !drawn)
+			drawn = c->fanout != 0 || o->share != NULL;
+	}
+	return again;
+}
+
 /* What the stores of a tiered layer add to the pass that combines. */
 static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const struct gnn_plan *p,
 	uint32_t l, const struct gnn_infer_opts *o, const struct gnn_degrees *d)
@@ -166,6 +185,8 @@ static int add_stores(struct gnn_layer_report *r, struct pass_bytes *b, const st
 				gnn_dtype_bytes(o->store->out.neighbors->dtype) + file;
 		b->written += file;
 	}
+	if (reads_lists_again(p, l, o))
+		b->topology += (double)gnn_inlists_bytes(o->store);
 	if (p->never_evicts)
 		f.read_bytes = f.written_bytes = f.evictions = f.reloads = 0.0;
 	b->cold_read = f.read_bytes;
@@ -287,8 +308,7 @@ int gnn_estimate_fill(struct gnn_infer_report *r, const struct gnn_plan *p,
 	r->predicted_read_bytes = d->read_bytes;
 	r->predicted_written_bytes = 0;
 	r->predicted_s = 0.0;
-	if (p->kind == GNN_PLAN_TIERED && !p->next_scratch &&
-		gnn_evict_ops_of((enum gnn_evict_policy)o->evict)->next_use)
+	if (p->kind == GNN_PLAN_TIERED && !p->next_scratch && p->in_list_bytes > 0)
 		r->predicted_read_bytes += gnn_inlists_bytes(o->store);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		struct gnn_layer_report *lr = &r->layer[l];

@@ -75,6 +75,7 @@ struct gnn_plan {
 	bool     next_scratch; /* next uses are read from scratch: in-lists do not fit memory */
 	bool     never_evicts; /* estimated as if the order of the vertices were ideal */
 	uint64_t next_piece_bytes;
+	uint64_t in_list_bytes; /* where they are in memory, with what sorts them */
 	uint64_t finish_rows; /* rows finished at a time, whole panels */
 	/* Features in another order: how many at a time, whole panels; 0: there are none. */
 	uint64_t permute_rows;

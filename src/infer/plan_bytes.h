@@ -34,7 +34,8 @@ void gnn_plan_permute_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o
 int  gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees *d);
 int  gnn_plan_tier_refuse(const struct gnn_plan *p, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d);
-void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level);
+void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint32_t level);
 bool gnn_plan_tier_layer(struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
 	const struct gnn_degrees *d); /* false: not even the smallest store fits */
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l,

@@ -156,7 +156,8 @@ static void add_states(struct gnn_plan *p, uint32_t l, const struct gnn_infer_op
 /* --- all layers --- */
 
 /* Sizes of what circulates, halved `level` times. */
-static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
+static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint32_t level)
 {
 	uint64_t depth = level < DEPTH_LEVEL ? gnn_max_u64(o->queue_depth, 2) : 2;
 	const struct gnn_array *features = o->store->features;
@@ -174,7 +175,7 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint
 	p->finish_rows = gnn_min_u64(gnn_align_up(gnn_max_u64(FINISH_ROWS >> level, 1), height),
 		gnn_plan_most_panels(o) * height);
 	if (p->kind == GNN_PLAN_TIERED)
-		gnn_plan_tier_buffers(p, o, level);
+		gnn_plan_tier_buffers(p, o, d, level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		lay_out(p, l, o, 1);
 		widest = gnn_max_u64(widest, p->layer[l].chunk_rows);
@@ -217,7 +218,7 @@ static bool fit_level(struct gnn_plan *p, const struct gnn_infer_opts *o,
 {
 	bool fits = true;
 
-	set_buffers(p, o, level);
+	set_buffers(p, o, d, level);
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		if (p->kind == GNN_PLAN_RESIDENT) {
 			add_states(p, l, o, d);
@@ -334,7 +335,7 @@ int gnn_planner_again(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	then.chunk_bytes = c->chunk_bytes;
 	*p = (struct gnn_plan){.layer_count = gnn_model_layers(o->model), .kind = c->kind};
 	gnn_plan_budgets(p, o, d);
-	set_buffers(p, &then, c->level);
+	set_buffers(p, &then, d, c->level);
 	GNN_TRY(agree_next_uses(p, o));
 	for (uint32_t l = 0; l < p->layer_count; l++) {
 		lay_out(p, l, &then, c->shards[l]);

@@ -99,15 +99,29 @@ static uint64_t arena_least(const struct gnn_infer_opts *o, uint64_t width)
 	return (uint64_t)sqrt(bytes * GNN_PAGE_BYTES);
 }
 
-void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, uint32_t level)
+/* In-lists, and of several ranks the longest of them twice: they are sorted as messages come. */
+static uint64_t in_list_bytes(const struct gnn_infer_opts *o, const struct gnn_degrees *d)
+{
+	uint64_t longest = 0;
+
+	if (o->share == NULL)
+		return gnn_inlists_bytes(o->store);
+	for (gnn_vid v = 0; d != NULL && d->in != NULL && v < d->vertices; v++)
+		longest = gnn_max_u64(longest, d->in[v]);
+	return gnn_inlists_bytes(o->store) + gnn_inlists_sort_bytes(longest, o->share->size);
+}
+
+void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_degrees *d, uint32_t level)
 {
 	uint32_t height = o->backend->ops->panel_rows;
 	uint64_t widest = 1;
 
 	p->ahead++; /* the executor looks one item ahead */
 	p->spill_bytes = share(p, SPILL_BYTES, level);
-	p->next_scratch = knows_next_use(o) && p->host_budget != UINT64_MAX &&
-		gnn_inlists_bytes(o->store) > p->host_budget / IN_LISTS_SHARE;
+	p->in_list_bytes = knows_next_use(o) ? in_list_bytes(o, d) : 0;
+	p->next_scratch = p->host_budget != UINT64_MAX &&
+		p->in_list_bytes > p->host_budget / IN_LISTS_SHARE;
 	p->next_piece_bytes = gnn_max_u64(PIECE_BYTES >> level, FLOOR_BYTES);
 	p->ferry_bytes = gnn_max_u64(FERRY_BYTES >> level, FLOOR_BYTES);
 	for (uint32_t l = 0; l < p->layer_count; l++)
@@ -122,7 +136,7 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o, u
 static uint64_t next_use_bytes(const struct gnn_plan *p, const struct gnn_infer_opts *o)
 {
 	if (!p->next_scratch)
-		return knows_next_use(o) ? gnn_inlists_bytes(o->store) : 0;
+		return p->in_list_bytes;
 	return gnn_nextuse_bytes(o->store, p->next_piece_bytes);
 }
 

@@ -168,6 +168,11 @@ out:
 	return rc;
 }
 
+uint64_t gnn_inlists_sort_bytes(uint64_t longest, uint32_t ranks)
+{
+	return (2 * longest + ranks + 1) * sizeof(uint64_t);
+}
+
 static int open_sorter(struct sorter *s, const struct gnn_inlists_draw *o, const uint64_t *offset)
 {
 	uint64_t longest = 0;

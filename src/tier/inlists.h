@@ -53,6 +53,8 @@ int  gnn_inlists_load(struct gnn_inlists *l, const struct gnn_store *s);
 int  gnn_inlists_draw(struct gnn_inlists *l, const struct gnn_inlists_draw *o);
 void gnn_inlists_fini(struct gnn_inlists *l); /* zeroed is fine */
 uint64_t gnn_inlists_bytes(const struct gnn_store *s);
+/* What draw takes beside them to sort lists of this many messages at most, of several ranks. */
+uint64_t gnn_inlists_sort_bytes(uint64_t longest, uint32_t ranks);
 
 GNN_END_DECLS
 
