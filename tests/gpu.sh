@@ -10,6 +10,9 @@
 # gather takes 8 GiB of pinned memory; power wants PyTorch, and takes minutes. ranks wants two GPUs,
 # and 40 GB of /dev/shm (RANKS_SCALE=23); on one GPU it leaves scaling out.
 #
+# TIERED_TURNS="resident belady lru device" makes tiered the timing of these alone, in this order;
+# with DISK=/dev/shm TIERED_IO=map from memory.
+#
 # OUT (default /tmp/gnnrun-gpu) gets logs and JSON. Reference cases are found as by the other tests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -524,7 +527,8 @@ tiered_time() { # where the store is, options: plans turn by turn, a quarter of 
 	done
 	plan[device]="--plan tiered --gpu-store 128M" # and all of the others in host memory
 	plan[auto]="--gpu-memory 400M"
-	for o in resident belady device pending lru fifo random resident belady device auto; do
+	for o in ${TIERED_TURNS:-resident belady device pending lru fifo random resident belady \
+		device auto}; do
 		# shellcheck disable=SC2086
 		tiered_run "$where/t.h5" $dir/m.safetensors ${plan[$o]} "$@"
 		[ -n "$first" ] || first=$sum
@@ -536,13 +540,13 @@ tiered_time() { # where the store is, options: plans turn by turn, a quarter of 
 step_tiered() { # stores on the device, in host memory and on disk: bits and seconds of resident
 	local dir=/dev/shm/gnnrun-tiered disk="${DISK:-.}/gnnrun-tiered" sum first=
 	mkdir -p $dir "$disk"
-	tiered_bits
+	[ -n "${TIERED_TURNS:-}" ] || tiered_bits
 	rm -f $dir/*
 	$build/gnnrun model --seeded gcn --dims 1024,128,64 --out $dir/m.safetensors \
 		>"$out/model.log"
 	must $build/gnnrun generate sbm "$disk/t.h5" --vertices 1000000 --edge-factor 16 \
 		--feat-dim 1024 --communities 64 --mixing .05 --no-shuffle >"$out/generate.log"
-	tiered_time "$disk" --io uring --scratch "$disk"
+	tiered_time "$disk" --io "${TIERED_IO:-uring}" --scratch "$disk"
 	rm -rf $dir "$disk"
 }
 
