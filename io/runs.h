@@ -12,7 +12,9 @@
  * checksum of its own. Runs are not merged: a reader reads the pieces of a range, one aligned
  * direct read a run, and puts each row at its place. What fits one arena never leaves memory, and
  * the file has no name: nothing stays on the disk, whatever ends the process. A named file stays:
- * all of its rows go there, and what was sealed another process can go on with. docs/formats.md.
+ * all of its rows go there, and what was sealed another process can go on with. Rows that `stay`
+ * are read from the arena where it holds them all, and go to the file when they are sealed.
+ * docs/formats.md.
  */
 #ifndef GNN_IO_RUNS_H
 #define GNN_IO_RUNS_H
@@ -30,6 +32,7 @@ struct gnn_runs_opts {
 	uint64_t range_rows;     /* ids that are read back at once */
 	uint64_t memory_bytes;   /* of the arena */
 	bool     named;
+	bool     stay;           /* named: where one arena holds every row, behind end too */
 	uint64_t sealed_bytes;   /* named: by another process; 0: a new file */
 	bool     scattered;      /* ids come in no order, which gnn_runs_bytes counts with */
 };
@@ -51,6 +54,7 @@ int  gnn_runs_seal  (struct gnn_runs *r); /* named: what came is on the disk; mo
 int  gnn_runs_sync (struct gnn_runs *r); /* named: what is on the file is on the disk */
 int  gnn_runs_end   (struct gnn_runs *r); /* every id has come */
 bool gnn_runs_ended (const struct gnn_runs *r); /* also when an earlier process did it */
+bool gnn_runs_held  (const struct gnn_runs *r); /* all rows are in memory, ended */
 uint64_t gnn_runs_written_bytes(const struct gnn_runs *r); /* to the file, by this process */
 uint64_t gnn_runs_file_bytes   (const struct gnn_runs *r);
 uint64_t gnn_runs_file_rows    (const struct gnn_runs *r);
@@ -59,6 +63,7 @@ void gnn_runs_remove (struct gnn_runs *r); /* it goes; NULL is fine */
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o); /* while writing */
 uint64_t gnn_runs_bytes(const struct gnn_runs_opts *o); /* of the file, about: rows in near order */
 uint64_t gnn_runs_arena_bytes(uint64_t row_bytes, uint64_t rows); /* that holds so many */
+bool     gnn_runs_stay(const struct gnn_runs_opts *o); /* rows are not read from the file */
 uint64_t gnn_runs_memory_min(const struct gnn_runs_opts *o); /* smallest legal arena */
 
 /* Ranges in order; one range ahead is being read. `lent` ranges may be held at once. */

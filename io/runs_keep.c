@@ -35,7 +35,7 @@ int gnn_runs_seal(struct gnn_runs *r)
 	int rc = GNN_OK;
 
 	GNN_ASSERT(r->o.named);
-	if (r->count > 0)
+	if (r->count > 0 && !(r->ended && r->run_count > 0)) /* not on the file yet */
 		GNN_TRY(gnn_runs_flush(r));
 	GNN_TRY(gnn_runs_sync(r));
 out:

@@ -68,7 +68,8 @@ static inline uint64_t gnn_runs_piece_bytes(const struct gnn_runs_opts *o, uint6
 GNN_BEGIN_DECLS
 
 int gnn_runs_open_file(struct gnn_runs *r);
-int gnn_runs_flush(struct gnn_runs *r); /* the arena becomes a run */
+/* The arena becomes a run, and is empty behind it unless all has ended. */
+int gnn_runs_flush(struct gnn_runs *r);
 int gnn_runs_note (struct gnn_runs *r, const struct gnn_run *run, uint64_t rows);
 int gnn_runs_recall(struct gnn_runs *r); /* the runs that o.sealed_bytes hold */
 /* Sorts what is in the arena by id. */

@@ -42,6 +42,8 @@ uint64_t gnn_runs_reader_bytes(const struct gnn_runs_opts *o, uint32_t lent)
 	uint64_t arena = gnn_max_u64(o->memory_bytes / (o->row_bytes + 16), 1);
 	uint64_t runs = gnn_ceil_div(o->ids, arena);
 
+	if (gnn_runs_stay(o)) /* the arena itself */
+		return rows * o->row_bytes * lent + gnn_runs_arena_bytes(o->row_bytes, o->ids);
 	return rows * o->row_bytes * lent + pieces_bytes(o, runs) +
 		runs * (sizeof(struct cursor) + gnn_ceil_div(o->ids, o->range_rows) *
 			sizeof(struct gnn_run_piece));
@@ -229,7 +231,7 @@ int gnn_runs_reader_open(struct gnn_runs_reader **out, struct gnn_runs *r, uint3
 		GNN_TRY(gnn_mem_pages(&block, rows * r->o.row_bytes, GNN_MEM_SORT));
 		d->range[i] = block;
 	}
-	if (r->run_count > 0)
+	if (!gnn_runs_held(r))
 		GNN_TRY(open_runs(d));
 	*out = d;
 	d = NULL;
@@ -260,13 +262,13 @@ int gnn_runs_reader_next(struct gnn_runs_reader *d, struct gnn_runs_range *range
 	*range = (struct gnn_runs_range){0};
 	if (d->next_out == d->ranges)
 		return GNN_EOF;
-	if (!d->begun && d->runs->run_count > 0)
+	if (!d->begun && !gnn_runs_held(d->runs))
 		GNN_TRY(ask(d));
 	d->begun = true;
-	if (d->runs->run_count > 0)
-		GNN_TRY(read_range(d, d->next_out, to));
-	else
+	if (gnn_runs_held(d->runs))
 		copy_range(d, d->next_out, to);
+	else
+		GNN_TRY(read_range(d, d->next_out, to));
 	*range = (struct gnn_runs_range){.data = to, .first = d->next_out * d->runs->o.range_rows,
 		.rows = range_rows(d, d->next_out)};
 	d->next_out++;

@@ -51,6 +51,11 @@ static uint64_t buffer_bytes(const struct gnn_runs_opts *o)
 	return gnn_max_u64(piece_max(o), gnn_min_u64(BUFFER_BYTES, run));
 }
 
+bool gnn_runs_stay(const struct gnn_runs_opts *o)
+{
+	return arena_rows(o) >= o->ids && (o->stay || !o->named);
+}
+
 uint64_t gnn_runs_memory_bytes(const struct gnn_runs_opts *o)
 {
 	return arena_rows(o) * (o->row_bytes + 16) +
@@ -374,7 +379,8 @@ int gnn_runs_flush(struct gnn_runs *r)
 	if (r->count == 0)
 		return GNN_OK;
 	GNN_TRY(gnn_runs_open_file(r));
-	gnn_runs_sort(r);
+	if (!r->ended)
+		gnn_runs_sort(r);
 	w.bytes = head_bytes(count_pieces(r));
 	w.at = r->file_bytes + w.bytes;
 	GNN_NEW_ARRAY(w.table, count_pieces(r), GNN_MEM_SORT);
@@ -386,7 +392,8 @@ int gnn_runs_flush(struct gnn_runs *r)
 	GNN_TRY(write_head(&w));
 	GNN_TRY(gnn_runs_note(r, &(struct gnn_run){.offset = r->file_bytes, .pieces = w.pieces,
 		.bytes = w.bytes}, r->count));
-	r->count = 0;
+	if (!r->ended)
+		r->count = 0;
 out:
 	if (rc < 0 && r->dio != NULL) { /* the buffers must outlive what is in flight */
 		struct gnn_err_state first;
@@ -443,7 +450,7 @@ int gnn_runs_end(struct gnn_runs *r)
 	int rc = GNN_OK;
 
 	GNN_ASSERT(!r->ended && r->pushed == r->o.ids);
-	if (r->run_count == 0 && !r->o.named) {
+	if (r->run_count == 0 && gnn_runs_stay(&r->o)) {
 		gnn_runs_sort(r);
 	} else {
 		GNN_TRY(gnn_runs_flush(r));
@@ -476,4 +483,9 @@ uint64_t gnn_runs_file_rows(const struct gnn_runs *r)
 bool gnn_runs_ended(const struct gnn_runs *r)
 {
 	return r->ended;
+}
+
+bool gnn_runs_held(const struct gnn_runs *r)
+{
+	return r->ended && r->row != NULL;
 }

@@ -162,6 +162,15 @@ class Resume(ModelsCase):
                 self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertGreater(hits, 6)
 
+    def test_rows_in_memory_leave_the_point_before_them(self):
+        """The last layer's are not sealed: what the layer came from is there until the end."""
+        options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
+        for arch in self.ARCHES:
+            with self.subTest(arch=arch):
+                self.killed(arch, options, 'infer.rows_copied@1')
+                self.assertNotIn('layer2-out.runs', os.listdir(self.scratch))
+                self.goes_on(arch, options)
+
     def test_a_tiered_run_killed_at_random(self):
         draw = random.Random(5)
         for arch in self.ARCHES:

@@ -64,7 +64,8 @@ static double input_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn
 
 	if (l == 0 && p->permute_rows > 0) /* many short pieces: with what pads them */
 		return (double)gnn_kept_scratch_bytes(&input);
-	return input_row(&p->layer[l]) * (double)o->store->vertices;
+	return gnn_kept_stays(&input) ? 0.0 :
+		input_row(&p->layer[l]) * (double)o->store->vertices;
 }
 
 static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uint32_t index,
@@ -106,7 +107,7 @@ static double sealed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 	struct gnn_kept_opts k = gnn_plan_output(p, l, o);
 	double bytes = 0.0;
 
-	*output = (double)gnn_kept_scratch_bytes(&k);
+	*output = gnn_kept_stays(&k) ? 0.0 : (double)gnn_kept_scratch_bytes(&k);
 	if (l + 1 < p->layer_count) {
 		k = gnn_plan_input(p, l + 1, o);
 		bytes = (double)gnn_kept_scratch_bytes(&k);
@@ -232,7 +233,9 @@ static int fill_layer(struct gnn_infer_report *report, const struct gnn_plan *p,
 	uint32_t passes = gnn_plan_passes(p, l, c);
 	uint64_t row = (uint64_t)gnn_model_width(o->model, l) * sizeof(float);
 	uint64_t v = o->store->vertices;
-	bool direct = l + 1 == p->layer_count && p->kind == GNN_PLAN_RESIDENT;
+	struct gnn_kept_opts kept = gnn_plan_output(p, l, o);
+	bool direct = l + 1 == p->layer_count && (p->kind == GNN_PLAN_RESIDENT ||
+		gnn_kept_stays(&kept));
 	struct gnn_layer_rates rates;
 	double read = 0.0, written = 0.0, s = 0.0, output;
 	int rc;

@@ -94,15 +94,19 @@ static void drop(struct gnn_kept **k)
 	*k = NULL;
 }
 
+static void leave(struct gnn_kept **k)
+{
+	gnn_kept_leave(*k);
+	*k = NULL;
+}
+
 /* What a manifest names stays: those of the resident plan are written only at a signal. */
 static void drop_input(struct gnn_run *r)
 {
-	if (r->plan.kind != GNN_PLAN_RESIDENT || r->input == NULL || r->input->runs == NULL) {
-		drop(&r->input);
-		return;
-	}
-	gnn_kept_leave(r->input);
-	r->input = NULL;
+	bool named = r->plan.kind == GNN_PLAN_RESIDENT && r->input != NULL &&
+		r->input->runs != NULL;
+
+	named ? leave(&r->input) : drop(&r->input);
 }
 
 /* Before the first shard is sealed. A resident input has been read for the last time by then. */
@@ -124,7 +128,35 @@ static bool seals(const struct gnn_run *r)
 	return r->plan.kind != GNN_PLAN_RESIDENT;
 }
 
-/* Its rows are whole, on the disk where they are in scratch; only then what they came from goes. */
+/*
+ * Rows of the model's last layer that are in memory become the result at once: the point to go on
+ * from is still the one before, and what that names stays until the result has its name.
+ */
+static bool ends_in_memory(const struct gnn_run *r, uint32_t l)
+{
+	return l + 1 == r->plan.layer_count && r->output[l] != NULL &&
+		gnn_kept_held(r->output[l]);
+}
+
+/* What the layer came from: only behind the manifest that does not need it. */
+static int let_go(struct gnn_run *r, uint32_t l)
+{
+	int rc = GNN_OK;
+
+	if (ends_in_memory(r, l)) {
+		leave(&r->input);
+		leave(&r->messages);
+		return GNN_OK;
+	}
+	if (seals(r))
+		GNN_TRY(gnn_run_checkpoint(r, &r->at));
+	drop_input(r);
+	drop(&r->messages);
+out:
+	return rc;
+}
+
+/* Its rows are whole, on the disk where they are in scratch. */
 static int end_layer(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_layer_report *lr = &r->report->layer[l];
@@ -134,18 +166,17 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 		GNN_TRY(gnn_kept_finish(r->next));
 	if (r->output[l] != NULL)
 		GNN_TRY(gnn_kept_finish(r->output[l]));
-	lr->written_bytes += gnn_kept_written_bytes(r->messages) + gnn_kept_written_bytes(r->next) +
-		gnn_kept_written_bytes(r->output[l]) + r->copied_bytes;
+	lr->written_bytes += r->copied_bytes;
 	r->copied_bytes = 0;
 	lr->messages = gnn_sampling_messages(r->degrees, r->layer.o.conv);
 	/* A backend that groups edges by itself counts those that it drops. */
 	if (r->o->backend->ops->group == NULL && r->plan.kind != GNN_PLAN_TIERED)
 		GNN_TRY(gnn_sampling_agree(r->layer.messages, lr->messages));
+	lr->written_bytes += gnn_kept_written_bytes(r->messages);
 	r->at = (struct gnn_position){.layer = l + 1};
-	if (seals(r))
-		GNN_TRY(gnn_run_checkpoint(r, &r->at));
-	drop_input(r);
-	drop(&r->messages);
+	GNN_TRY(let_go(r, l));
+	lr->written_bytes += gnn_kept_written_bytes(r->next) +
+		gnn_kept_written_bytes(r->output[l]);
 	r->input = r->next;
 	r->next = NULL;
 	gnn_crash_point("infer.layer_done");

@@ -41,7 +41,7 @@ static struct gnn_runs_opts runs_opts(const struct gnn_kept_opts *o, const char 
 {
 	return (struct gnn_runs_opts){.path = path, .engine = o->engine, .ids = o->vertices,
 		.row_bytes = gnn_kept_row_bytes(o), .range_rows = o->range_rows,
-		.memory_bytes = o->arena_bytes, .named = true,
+		.memory_bytes = o->arena_bytes, .named = true, .stay = o->stay,
 		.sealed_bytes = o->sealed_bytes, .scattered = o->scattered};
 }
 
@@ -317,6 +317,18 @@ int gnn_kept_finish(struct gnn_kept *k)
 	k->finished = true;
 out:
 	return rc;
+}
+
+bool gnn_kept_held(const struct gnn_kept *k)
+{
+	return k->runs != NULL && gnn_runs_held(k->runs);
+}
+
+bool gnn_kept_stays(const struct gnn_kept_opts *o)
+{
+	struct gnn_runs_opts runs = runs_opts(o, NULL);
+
+	return o->kind == GNN_ROWS_RUNS && gnn_runs_stay(&runs);
 }
 
 struct gnn_rows gnn_kept_rows(const struct gnn_kept *k)

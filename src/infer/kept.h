@@ -40,6 +40,7 @@ struct gnn_kept_opts {
 	uint64_t            slot_bytes; /* FILE: of each of the writers' four */
 	uint64_t            range_rows, arena_bytes; /* RUNS: read at once; sorted at once */
 	bool                scattered;  /* RUNS: rows come in no order at all */
+	bool                stay;       /* RUNS: as in io/runs.h */
 	/* FILE that an earlier process left: rows that it sealed, with their sums. */
 	bool                reopen;
 	uint64_t            sealed_rows, sealed_own;
@@ -81,6 +82,8 @@ int  gnn_kept_put_any(struct gnn_kept *k, const uint64_t *vertices, uint64_t row
 int  gnn_kept_drain (struct gnn_kept *k); /* what was put is in memory, or handed to the files */
 int  gnn_kept_seal  (struct gnn_kept *k); /* and on the disk, in files */
 int  gnn_kept_finish(struct gnn_kept *k); /* every row was put: from here on it lends them */
+bool gnn_kept_held  (const struct gnn_kept *k); /* RUNS: finished, and read from memory */
+bool gnn_kept_stays (const struct gnn_kept_opts *o); /* RUNS: it will be, unless sealed before */
 struct gnn_rows gnn_kept_rows(const struct gnn_kept *k);
 /* Own columns of the chunks that [first, end) touches; NONE where they stand beside the rows. */
 struct gnn_rows gnn_kept_own (const struct gnn_kept *k, gnn_vid first, gnn_vid end,

@@ -4,7 +4,10 @@
 #include "base/metrics.h"
 #include "tier/spill.h"
 
-enum { LANES_MAX = 8 };
+enum {
+	LANES_MAX = 8,
+	STAY_SHARE = 16, /* of the budget, at most, for finished rows that stay in memory */
+};
 
 const char *gnn_plan_name(enum gnn_plan_kind kind)
 {
@@ -95,6 +98,19 @@ static struct gnn_kept_opts kept(const struct gnn_plan *p, const struct gnn_infe
 		.engine = o->engine, .slot_bytes = p->slot_bytes, .arena_bytes = p->arena_bytes};
 }
 
+/*
+ * Finished rows of the tiered plan that are read from memory, where a small part of the budget
+ * holds them all; ranks, whose budgets differ, go on from points of all.
+ */
+static bool stays(const struct gnn_plan *p, const struct gnn_infer_opts *o,
+	const struct gnn_kept_opts *k)
+{
+	uint64_t all = gnn_runs_arena_bytes(gnn_kept_row_bytes(k), k->vertices);
+
+	return p->kind == GNN_PLAN_TIERED && o->share == NULL && all <= k->arena_bytes &&
+		all <= p->host_budget / STAY_SHARE;
+}
+
 struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 	const struct gnn_infer_opts *o)
 {
@@ -108,6 +124,8 @@ struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 	k.scattered = layer == 0;
 	if (layer == 0)
 		k.arena_bytes = p->permute_arena_bytes;
+	else
+		k.stay = stays(p, o, &k);
 	return k;
 }
 
@@ -136,6 +154,8 @@ struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
 
 	k.block_rows = p->finish_rows;
 	k.range_rows = p->finish_rows;
+	if (layer + 1 == p->layer_count) /* those of other layers would lie there all the while */
+		k.stay = stays(p, o, &k);
 	return k;
 }
 

@@ -29,9 +29,13 @@ struct RunsTest : ::testing::TestWithParam<Case> {
 	struct gnn_runs *runs = nullptr;
 	struct gnn_runs_reader *reader = nullptr;
 
+	bool stay = false; // in a named file
+
 	struct gnn_runs_opts opts(const Case &c) const
 	{
 		struct gnn_runs_opts o = {};
+
+		o.named = o.stay = stay;
 
 		o.path = path.c_str();
 		o.ids = c.ids;
@@ -186,6 +190,64 @@ TEST_F(RunsTest, SealedRunsGoOn)
 	EXPECT_EQ(gnn_runs_create(&runs, &o), GNN_EDATA);
 	EXPECT_NE(std::string(gnn_err_text()).find(path), std::string::npos) << gnn_err_text();
 	std::filesystem::remove(path);
+}
+
+// They are on the file once they are sealed, and read from there by another process alone.
+TEST_F(RunsTest, RowsThatStayAreReadFromMemory)
+{
+	const Case c = {3000, 40, 256, 1 << 20};
+	struct gnn_runs_opts o;
+
+	stay = true;
+	o = opts(c);
+	EXPECT_TRUE(gnn_runs_stay(&o));
+	ASSERT_EQ(write(c), GNN_OK) << gnn_err_text();
+	EXPECT_TRUE(gnn_runs_held(runs));
+	EXPECT_EQ(gnn_runs_written_bytes(runs), 0u);
+	EXPECT_EQ(read(c, 1), GNN_EOF) << gnn_err_text();
+	for (int k = 0; k < 2; k++) {
+		ASSERT_EQ(gnn_runs_seal(runs), GNN_OK) << gnn_err_text();
+		EXPECT_EQ(gnn_runs_file_rows(runs), c.ids);
+	}
+	EXPECT_TRUE(gnn_runs_held(runs));
+	ASSERT_EQ(gnn_fault_parse("read:eio%1"), GNN_OK);
+	EXPECT_EQ(read(c, 3), GNN_EOF) << gnn_err_text();
+	gnn_fault_clear();
+	o.sealed_bytes = gnn_runs_file_bytes(runs);
+	gnn_runs_destroy(runs);
+	ASSERT_EQ(gnn_runs_create(&runs, &o), GNN_OK) << gnn_err_text();
+	EXPECT_TRUE(gnn_runs_ended(runs));
+	EXPECT_FALSE(gnn_runs_held(runs));
+	EXPECT_EQ(read(c, 2), GNN_EOF) << gnn_err_text();
+	gnn_runs_remove(runs);
+	runs = nullptr;
+}
+
+// What was sealed on the way is on the file; so is the rest then.
+TEST_F(RunsTest, RowsSealedBeforeTheEndDoNotStay)
+{
+	const uint64_t ids = 1000, row_bytes = 8;
+	struct gnn_runs_opts o;
+
+	stay = true;
+	o = opts({ids, row_bytes, 256, 1 << 20});
+	ASSERT_EQ(gnn_runs_create(&runs, &o), GNN_OK);
+	for (uint64_t i = ids; i-- > 0;) {
+		char row[row_bytes];
+
+		for (uint64_t k = 0; k < row_bytes; k++)
+			row[k] = byte_of(i, k);
+		ASSERT_EQ(gnn_runs_push(runs, &i, 0, row, 1), GNN_OK);
+		if (i == 400) {
+			ASSERT_EQ(gnn_runs_seal(runs), GNN_OK) << gnn_err_text();
+		}
+	}
+	ASSERT_EQ(gnn_runs_end(runs), GNN_OK) << gnn_err_text();
+	EXPECT_FALSE(gnn_runs_held(runs));
+	EXPECT_EQ(gnn_runs_file_rows(runs), ids);
+	EXPECT_EQ(read({ids, row_bytes, 256, 0}, 2), GNN_EOF) << gnn_err_text();
+	gnn_runs_remove(runs);
+	runs = nullptr;
 }
 
 TEST_F(RunsTest, FullDiskAndReadErrorsAreSaid)
