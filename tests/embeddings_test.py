@@ -11,7 +11,7 @@ import sys
 import unittest
 
 import program
-from program import SHARED, TrainCase, read, run, run_fails, start
+from program import SHARED, TrainCase, read, run, run_fails, share, start
 
 program.numpy_or_skip()
 
@@ -72,6 +72,25 @@ class Embeddings(TrainCase):
                     report, _ = self.train(*args, *way)
                     self.assertEqual(stale(report), 0)
                     self.assertLess(report['epochs'][1]['loss'], 1.2 * loss)
+
+    def test_each_net_of_each_depth_by_each_way(self):
+        """Trained, or refused with a reason."""
+        ways = ((), LAYER, (*LAYER, '--reuse', 'aggregates'), EMBED,
+                (*EMBED, '--late', 'cold', '--super-batch', 2), ('--bottom', 'precomputed'),
+                ('--reuse', 'auto'))
+        for arch, layers in share((a, n) for a in ('gcn', 'sage', 'gin', 'gat')
+                                  for n in range(2, 6)):
+            for way in ways:
+                with self.subTest(arch=arch, layers=layers, way=way):
+                    args = ('--arch', arch, '--layers', layers, '--fanout', 2, '--hidden', 8,
+                            '--epochs', 1, '--batch-size', 300, *way)
+                    if arch == 'gat' and way in (LAYER, ways[2], ways[5]):
+                        run_fails(self, 78, 'attention', 'train', self.store, '--out',
+                                  self.path('n.safetensors'), *args)
+                        continue
+                    report, _ = self.train(*args)
+                    self.assertTrue(0 < report['epochs'][0]['loss'] < 100)
+                    self.assertLessEqual(stale(report), 3)
 
     def test_each_switch_moves_its_figure(self):
         args = ('--fanout', '4,6')
