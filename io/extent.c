@@ -1,12 +1,11 @@
 /* io/extent.c - see extent.h. */
-#define XXH_STATIC_LINKING_ONLY /* the state of a hash in place */
 #include "io/extent.h"
 
 #include "base/mem.h"
+#include "io/hash.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum {
 	SLOTS = GNN_EXTENT_SLOTS,
@@ -80,7 +79,7 @@ static void hash_fill(struct gnn_extent_writer *w)
 {
 	if (w->hashed == 0 && w->first_byte % GNN_BLOCK_BYTES == 0)
 		XXH3_64bits_reset(&w->hash);
-	XXH3_64bits_update(&w->hash, w->slot[w->current].bytes + w->hashed, w->fill - w->hashed);
+	gnn_hash_update(&w->hash, w->slot[w->current].bytes + w->hashed, w->fill - w->hashed);
 	w->hashed = w->fill;
 }
 

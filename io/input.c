@@ -3,13 +3,12 @@
 
 #include "base/mem.h"
 #include "io/file.h"
+#include "io/hash.h"
 #include "io/npz.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define XXH_STATIC_LINKING_ONLY
-#include <xxhash.h>
 #include <zlib.h>
 
 enum { PACKED_BYTES = 256 << 10, SKIP_BYTES = 256 << 10, REST_BYTES = 256 << 10 };
@@ -57,7 +56,7 @@ static int read_packed(struct gnn_input *in, void *to, uint64_t bytes, uint64_t 
 	int rc = gnn_file_pread(in->file, to, bytes, offset);
 
 	if (rc == GNN_OK && in->record != NULL && offset == in->hashed) {
-		XXH3_64bits_update(&in->hash, to, bytes);
+		gnn_hash_update(&in->hash, to, bytes);
 		in->hashed += bytes;
 	}
 	return rc;

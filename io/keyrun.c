@@ -2,9 +2,9 @@
 #include "io/keyrun.h"
 
 #include "base/mem.h"
+#include "io/hash.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 /* In front of every piece, in memory and on disk alike. */
 struct head {
@@ -137,7 +137,7 @@ static int end_piece(struct gnn_keyrun_writer *w)
 	if (w->piece == NULL)
 		return GNN_OK;
 	memcpy(w->piece, &h, sizeof(h));
-	h.sum = XXH3_64bits(w->piece + sizeof(h.sum), w->used - sizeof(h.sum));
+	h.sum = gnn_hash(w->piece + sizeof(h.sum), w->used - sizeof(h.sum));
 	memcpy(w->piece, &h.sum, sizeof(h.sum));
 	if (run->count == run->room) {
 		GNN_TRY(gnn_mem_resize(&block, run->room * 2 + 4, sizeof(*run->piece),
@@ -268,7 +268,7 @@ int gnn_piece_open(struct gnn_piece_cursor *c, const struct gnn_keyrun *run, uin
 	memcpy(&h, piece, sizeof(h));
 	if (h.bytes != e->bytes || h.count != e->count || h.first_major != e->first_major ||
 		h.first_minor != e->first_minor ||
-		h.sum != XXH3_64bits(piece + sizeof(h.sum), e->bytes - sizeof(h.sum)))
+		h.sum != gnn_hash(piece + sizeof(h.sum), e->bytes - sizeof(h.sum)))
 		return gnn_err(GNN_EIO, "scratch file: the piece of %u bytes at offset %llu does "
 			"not read back as it was written: disk or memory is faulty", e->bytes,
 			(unsigned long long)e->place.offset);

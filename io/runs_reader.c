@@ -2,9 +2,9 @@
 #include "io/runs_parts.h"
 
 #include "base/mem.h"
+#include "io/hash.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 /* Where a run stands in its table. */
 struct cursor {
@@ -79,9 +79,9 @@ static int load_table(struct gnn_runs_reader *d, uint64_t run)
 	memcpy(&h, head, sizeof(h));
 	if (h.magic != GNN_RUN_MAGIC || h.version != GNN_RUN_VERSION || h.pieces != r->pieces ||
 		h.bytes != r->bytes || h.row_bytes != d->runs->o.row_bytes ||
-		h.sum != XXH3_64bits(&h, offsetof(struct gnn_run_header, sum)))
+		h.sum != gnn_hash(&h, offsetof(struct gnn_run_header, sum)))
 		rc = damaged(d, r->offset, "the header of a run");
-	else if (h.table_sum != XXH3_64bits((char *)head + GNN_PAGE_BYTES, table_bytes))
+	else if (h.table_sum != gnn_hash((char *)head + GNN_PAGE_BYTES, table_bytes))
 		rc = damaged(d, r->offset + GNN_PAGE_BYTES, "the table of a run");
 	else
 		memcpy(c->table, (char *)head + GNN_PAGE_BYTES, table_bytes);
@@ -169,7 +169,7 @@ static int place_rows(struct gnn_runs_reader *d, const struct cursor *c, uint64_
 	uint64_t rows = c->asked->rows, first = range * o->range_rows;
 	const char *from = c->request.buffer;
 
-	if (XXH3_64bits(from, c->request.bytes) != c->asked->sum)
+	if (gnn_hash(from, c->request.bytes) != c->asked->sum)
 		return damaged(d, c->request.offset, "a piece of a run");
 	for (uint64_t i = 0; i < rows; i++) {
 		uint64_t id;

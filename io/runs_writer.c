@@ -3,11 +3,11 @@
 
 #include "base/mem.h"
 #include "io/file.h"
+#include "io/hash.h"
 #include "io/sys.h"
 
 #include <fcntl.h>
 #include <string.h>
-#include <xxhash.h>
 
 _Static_assert(sizeof(struct gnn_run_header) == 80, "as written");
 
@@ -244,7 +244,7 @@ static int write_piece(struct run_writer *w, uint64_t begin, uint64_t end)
 	memset(to + bytes, 0, padded - bytes);
 	w->table[w->pieces++] = (struct gnn_run_piece){
 		.range = id_at(r, begin) / r->o.range_rows, .rows = rows, .offset = w->bytes,
-		.sum = XXH3_64bits(to, padded)};
+		.sum = gnn_hash(to, padded)};
 	w->fill += padded;
 	w->bytes += padded;
 out:
@@ -277,13 +277,13 @@ static int write_head(struct run_writer *w)
 	struct gnn_run_header h = {.magic = GNN_RUN_MAGIC, .version = GNN_RUN_VERSION,
 		.row_bytes = r->o.row_bytes, .range_rows = r->o.range_rows, .ids = r->o.ids,
 		.rows = r->count, .pieces = w->pieces, .bytes = w->bytes,
-		.table_sum = XXH3_64bits(w->table, table_bytes)};
+		.table_sum = gnn_hash(w->table, table_bytes)};
 	struct gnn_dio_request request = {.write = true, .offset = r->file_bytes,
 		.bytes = head_bytes(w->pieces)};
 	void *head;
 	int rc;
 
-	h.sum = XXH3_64bits(&h, offsetof(struct gnn_run_header, sum));
+	h.sum = gnn_hash(&h, offsetof(struct gnn_run_header, sum));
 	GNN_TRY(gnn_mem_pages(&head, request.bytes, GNN_MEM_SORT));
 	memset(head, 0, request.bytes);
 	memcpy(head, &h, sizeof(h));

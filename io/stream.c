@@ -2,12 +2,12 @@
 #include "io/stream.h"
 
 #include "base/mem.h"
+#include "io/hash.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* A buffer and the read that fills it; the consumer sees the piece, which comes first. */
 struct buffer {
@@ -278,8 +278,8 @@ static int verify(struct gnn_stream *s, const struct gnn_piece *p)
 		if (first >= s->o.first_byte && end <= range_end) {
 			if (at == first)
 				XXH3_64bits_reset(s->hash);
-			XXH3_64bits_update(
-				s->hash, (const char *)p->data + (at - p->first_byte), stop - at);
+			gnn_hash_update(s->hash,
+				(const char *)p->data + (at - p->first_byte), stop - at);
 			if (stop == end)
 				GNN_TRY(compare(s, block, first, end));
 		}

@@ -15,6 +15,16 @@ pkg_search_module(BLAS REQUIRED IMPORTED_TARGET openblas-openmp openblas)
 pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)
 find_package(GTest QUIET)
 
+# Not every xxHash is built with the choice of vectors at run time.
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::XXHASH)
+check_c_source_compiles("
+#include <xxhash.h>
+#include <xxh_x86dispatch.h>
+int main(void) { return XXH3_64bits(\"\", 0) + XXH3_64bits_update(0, 0, 0) != 0; }"
+	GNN_HASH_DISPATCH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+
 # CUDA is optional: AUTO takes it where nvcc and its libraries are.
 set(GNN_CUDA_FOUND FALSE)
 if(NOT GNN_WITH_CUDA STREQUAL "OFF")
@@ -69,6 +79,10 @@ function(gnn_print_table)
 	elseif(GNN_NCCL_FOUND)
 		set(nccl "found ${GNN_NCCL_VERSION}, ${NCCL_INCLUDE_DIR}")
 	endif()
+	set(hash "plain vectors")
+	if(GNN_HASH_DISPATCH)
+		set(hash "widest vectors by dispatch")
+	endif()
 	message(STATUS "gnnrun ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
 	foreach(row
 		"CUDA|${cuda}" "NCCL|${nccl}" "MPI|found ${MPI_C_VERSION}"
@@ -76,7 +90,7 @@ function(gnn_print_table)
 		"OpenBLAS|found ${BLAS_VERSION}" "HDF5|found ${HDF5_VERSION}"
 		"liburing|found ${URING_VERSION}"
 		"libyaml|found ${YAML_VERSION}" "cJSON|found ${CJSON_VERSION}"
-		"xxHash|found ${XXHASH_VERSION}" "zlib|found ${ZLIB_VERSION_STRING}"
+		"xxHash|found ${XXHASH_VERSION}, ${hash}" "zlib|found ${ZLIB_VERSION_STRING}"
 		"hwloc|found ${HWLOC_VERSION}" "Google Test|${gtest}"
 		"tests|${GNN_BUILD_TESTS}" "sanitizers|asan+ubsan ${GNN_ASAN}, tsan ${GNN_TSAN}")
 		string(REPLACE "|" ";" cells "${row}")

@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "infer/neighbors.h"
 #include "io/file.h"
+#include "io/hash.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 struct piece_header {
 	uint64_t sum;    /* XXH3-64 of the piece behind it */
@@ -68,7 +68,7 @@ static int write_piece(struct gnn_nextuse *n, uint64_t number)
 	struct piece_header h = {.number = number};
 
 	memcpy(n->piece, &h, sizeof(h));
-	h.sum = XXH3_64bits(n->piece + sizeof(h.sum), n->o.piece_bytes - sizeof(h.sum));
+	h.sum = gnn_hash(n->piece + sizeof(h.sum), n->o.piece_bytes - sizeof(h.sum));
 	memcpy(n->piece, &h.sum, sizeof(h.sum));
 	return transfer(n, number, true);
 }
@@ -168,7 +168,7 @@ static int read_piece(struct gnn_nextuse *n, uint64_t number)
 
 	GNN_TRY(transfer(n, number, false));
 	memcpy(&h, n->piece, sizeof(h));
-	if (h.number != number || h.sum != XXH3_64bits(n->piece + sizeof(h.sum),
+	if (h.number != number || h.sum != gnn_hash(n->piece + sizeof(h.sum),
 		n->o.piece_bytes - sizeof(h.sum)))
 		GNN_FAIL(GNN_EDATA, "file of next uses: the piece at byte %llu is damaged",
 			(unsigned long long)(number * n->o.piece_bytes));

@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "io/file.h"
+#include "io/hash.h"
 
 #include <string.h>
-#include <xxhash.h>
 
 #define MAGIC   UINT64_C(0x0a0d6c6c69707389) /* 0x89 "spill" CR LF, as bytes */
 #define VERSION 1
@@ -206,7 +206,7 @@ static int write_header(struct gnn_spill *s)
 	struct gnn_dio_request r = {.write = true, .bytes = GNN_PAGE_BYTES};
 	int rc;
 
-	h.sum = XXH3_64bits(&h, offsetof(struct file_header, sum));
+	h.sum = gnn_hash(&h, offsetof(struct file_header, sum));
 	GNN_TRY(gnn_mem_pages(&r.buffer, GNN_PAGE_BYTES, GNN_MEM_IO));
 	memset(r.buffer, 0, GNN_PAGE_BYTES);
 	memcpy(r.buffer, &h, sizeof(h));
@@ -246,7 +246,7 @@ static int check_page(const struct gnn_spill *s, uint32_t page)
 	struct page_header h;
 
 	memcpy(&h, bytes, sizeof(h));
-	if (h.sum != XXH3_64bits(bytes + sizeof(h.sum), s->o.page_bytes - sizeof(h.sum)) ||
+	if (h.sum != gnn_hash(bytes + sizeof(h.sum), s->o.page_bytes - sizeof(h.sum)) ||
 		h.page != page || h.generation != s->page[page].generation)
 		return damaged(s, page);
 	return GNN_OK;
@@ -357,7 +357,7 @@ int gnn_spill_full(struct gnn_spill *s, uint32_t page)
 	GNN_TRY(open_file(s));
 	bytes = buffer_of(s, page)->bytes;
 	memcpy(bytes, &h, sizeof(h));
-	h.sum = XXH3_64bits(bytes + sizeof(h.sum), s->o.page_bytes - sizeof(h.sum));
+	h.sum = gnn_hash(bytes + sizeof(h.sum), s->o.page_bytes - sizeof(h.sum));
 	memcpy(bytes, &h.sum, sizeof(h.sum));
 	GNN_TRY(submit(s, page, WRITING));
 out:
