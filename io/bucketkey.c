@@ -1,6 +1,7 @@
 /* io/bucketkey.c - see bucketkey.h. The text of the three widths is in bucketkey.inc. */
 #include "io/bucketkey.h"
 
+#include "base/clones.h"
 #include "base/err.h"
 
 #include <string.h>

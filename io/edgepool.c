@@ -1,6 +1,7 @@
 /* io/edgepool.c - see edgepool.h. add -> full -> workers -> sets; empty batches come back. */
 #include "io/edgepool.h"
 
+#include "base/clones.h"
 #include "base/mem.h"
 #include "base/queue.h"
 #include "base/stage.h"
@@ -295,6 +296,7 @@ out:
 }
 
 /* Ids of 32 bits. Returns the largest of them, and counts self-loops. */
+GNN_CPU_CLONES
 static uint32_t pack_narrow(uint64_t *to, const uint32_t *src, const uint32_t *dst, uint64_t n,
 	uint32_t *loops)
 {
@@ -312,6 +314,7 @@ static uint32_t pack_narrow(uint64_t *to, const uint32_t *src, const uint32_t *d
 }
 
 /* Returns the largest id, or `largest`. */
+GNN_CPU_CLONES
 static uint64_t pack(struct batch *b, const struct gnn_edges *e, uint64_t n, uint64_t largest)
 {
 	uint64_t *to = b->edge + b->count;

@@ -6,6 +6,7 @@
  */
 #include "io/edges.h"
 
+#include "base/clones.h"
 #include "base/mem.h"
 #include "base/stage.h"
 #include "io/ahead.h"
@@ -56,6 +57,7 @@ static uint64_t find_over(const void *id, uint64_t id_bytes, uint64_t count, uin
 	return UINT64_MAX;
 }
 
+GNN_CPU_CLONES
 static uint64_t union32(const uint32_t *id, uint64_t count)
 {
 	uint32_t bits = 0;
@@ -65,6 +67,7 @@ static uint64_t union32(const uint32_t *id, uint64_t count)
 	return bits;
 }
 
+GNN_CPU_CLONES
 static uint64_t union64(const uint64_t *id, uint64_t count)
 {
 	uint64_t bits = 0;

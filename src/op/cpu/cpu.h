@@ -10,25 +10,15 @@
 #ifndef GNN_OP_CPU_CPU_H
 #define GNN_OP_CPU_CPU_H
 
+#include "base/clones.h"
 #include "op/backend.h"
 
-/*
- * A function marked so is compiled twice, for AVX2 with FMA and for the plain target, and the
- * loader picks. Both give the same bits: no contraction, fmaf is exact in either. Helpers must be
- * inlined into it, or they would be compiled for the plain target only.
- */
-#if defined(__x86_64__)
-#define GNN_CPU_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define GNN_CPU_CLONES
-#endif
 /* A function for AVX-512, with 32 registers: called where gnn_cpu.wide says so. The same bits. */
 #if defined(__x86_64__)
 #define GNN_CPU_WIDE __attribute__((target("arch=x86-64-v4")))
 #else
 #define GNN_CPU_WIDE
 #endif
-#define GNN_CPU_INLINE static inline __attribute__((always_inline))
 
 enum { GNN_CPU_TILE = 16 }; /* output columns of one block of a packed weight */
 
