@@ -9,16 +9,20 @@ Makes its inputs once a folder (kept when one is given): `gnnrun generate rmat` 
 edges are shuffled, and written as text with a SNAP heading and as npy, int32 [2, E]. Each repeat
 measures the disk (BUILD/tests/io_bench, direct I/O, 8 MiB at a time, 8 in flight: reads and writes)
 and imports each file. Inputs lie in the page cache; outputs are removed before. The floor is the
-bytes of the input at the rate of reads and those of the store at the rate of writes. Needs numpy.
+bytes of the input at the rate of reads and those of the store at the rate of writes. At the end
+memory is touched for the first time, 64 MiB at a time, in huge pages: what the import's peak takes
+at that rate is told, too. Needs numpy.
 """
 import argparse
 import json
+import mmap
 import os
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -111,6 +115,19 @@ def run(source, store):
                 before.ru_utime - before.ru_stime)
 
 
+def touch(pieces=32, piece=64 << 20):
+    """Bytes a second of memory that is touched for the first time, a piece each."""
+    memory = mmap.mmap(-1, pieces * piece, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    page = np.frombuffer(memory, np.uint8)[::mmap.PAGESIZE]
+    rates = []
+    for part in np.split(page, pieces):
+        start = time.thread_time()
+        part[:] = 1
+        rates.append(piece / (time.thread_time() - start))
+    return rates
+
+
 def spread(values, unit=1.0):
     return '%.2f [%.2f .. %.2f]' % tuple(f(values) * unit for f in (statistics.median, min, max))
 
@@ -134,6 +151,7 @@ def main():
                         'peak_mib': report['peak_host_bytes'] / (1 << 20), 'floor_s': floor,
                         'read': rate['read'], 'write': rate['write']})
         os.remove(store)
+    touched = touch()
     for name, rows in result.items():
         wall = [r['wall_s'] for r in rows]
         print('%-9s %.0f M edges, %.0f MB: %s s = %s M edges/s; peak %.0f MiB' % (
@@ -146,6 +164,9 @@ def main():
             spread([r['read'] for r in rows], 1e-9), spread([r['write'] for r in rows], 1e-9),
             spread([r['floor_s'] for r in rows]),
             spread([r['wall_s'] / r['floor_s'] for r in rows])))
+        peak = max(r['peak_mib'] for r in rows) * (1 << 20)
+        print('          memory touched first at %s GB/s a thread: the peak is %s ns an edge' % (
+            spread(touched, 1e-9), spread([peak / t / rows[0]['edges'] for t in touched], 1e9)))
     if args.json:
         with open(args.json, 'w') as f:
             json.dump(result, f, indent='\t')
