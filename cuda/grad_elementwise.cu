@@ -3,10 +3,11 @@
  *
  *   gather   to[r] = widen(cache[place[id[r]]], or table[id[r]])    a warp takes rows behind one
  *            another: each lane looks one up, then all share every row, 16-byte accesses where
- *            rows are aligned; the table is device memory, or pinned host memory read in place,
- *            where with `shift` each access of a warp lies in whole 128-byte lines; dropout falls
- *            on what was read before it is written. A limited number of blocks are as large as
- *            blocks can be: who computes beside them loses the multiprocessors they are on
+ *            rows are aligned, and of short rows several in flight; the table is device memory,
+ *            or pinned host memory read in place, where with `shift` each access of a warp lies in
+ *            whole 128-byte lines; dropout falls on what was read before it is written. A limited
+ *            number of blocks are as large as blocks can be: who computes beside them loses the
+ *            multiprocessors they are on
  *   dropout  a warp takes rows that lie behind one another, 16 bytes a lane
  *   activations, bias and mean over heads, optimiser: one thread an element, grid-stride
  *
@@ -21,7 +22,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { WARP = 32, LINE_BYTES = 128, FEW_BLOCKS_THREADS = 1024 };
+enum { WARP = 32, LINE_BYTES = 128, FEW_BLOCKS_THREADS = 1024, FLIGHT = 4 };
 
 static __device__ __forceinline__ float widen(float x) { return x; }
 static __device__ __forceinline__ float widen(__half x) { return __half2float(x); }
@@ -48,6 +49,19 @@ static __device__ __forceinline__ float behind(const fall &f, int64_t column, fl
 	return gnn_drop_draw(f.key, (uint32_t)column) < f.below ? 0.0f : x * f.scale;
 }
 
+/* To y[j]. */
+template <typename T, bool DROP>
+static __device__ __forceinline__ void put_chunk(float *y, int64_t j, const chunk<T> &q,
+	const fall &f)
+{
+#pragma unroll
+	for (int64_t k = 0; k < (int64_t)(16 / sizeof(T)); k += 4)
+		gnn_store4(y + j + k, {{behind<DROP>(f, j + k, widen(q.v[k])),
+			behind<DROP>(f, j + k + 1, widen(q.v[k + 1])),
+			behind<DROP>(f, j + k + 2, widen(q.v[k + 2])),
+			behind<DROP>(f, j + k + 3, widen(q.v[k + 3]))}});
+}
+
 /* A row by one warp, 16 bytes a lane; `WIDE`: rows are whole chunks, on both sides. */
 template <typename T, bool WIDE, bool DROP>
 static __device__ __forceinline__ void gather_row(float *y, const T *from, uint32_t width,
@@ -69,14 +83,13 @@ static __device__ __forceinline__ void gather_row(float *y, const T *from, uint3
 				if (j + k >= 0 && j + k < width)
 					q.v[k] = from[j + k];
 		}
+		if (WIDE) {
+			put_chunk<T, DROP>(y, j, q, f);
+			continue;
+		}
 #pragma unroll
-		for (int64_t k = 0; k < items; k += WIDE ? 4 : 1)
-			if (WIDE)
-				gnn_store4(y + j + k, {{behind<DROP>(f, j + k, widen(q.v[k])),
-					behind<DROP>(f, j + k + 1, widen(q.v[k + 1])),
-					behind<DROP>(f, j + k + 2, widen(q.v[k + 2])),
-					behind<DROP>(f, j + k + 3, widen(q.v[k + 3]))}});
-			else if (j + k >= 0 && j + k < width)
+		for (int64_t k = 0; k < items; k++)
+			if (j + k >= 0 && j + k < width)
 				y[j + k] = behind<DROP>(f, j + k, widen(q.v[k]));
 	}
 }
@@ -113,6 +126,50 @@ template <typename V> static __device__ __forceinline__ V lane_value(V x, uint32
 	return (V)__shfl_sync(~0u, (unsigned long long)x, lane);
 }
 
+/* What a warp has found: a row a lane. */
+struct found {
+	route    mine;
+	uint64_t key; /* of its dropout */
+	unsigned cached;
+};
+
+template <typename T, bool WIDE, bool DROP>
+static __device__ __forceinline__ void gather_one(const gnn_gather_args &a, const found &w,
+	uint32_t k)
+{
+	const T *from = (const T *)lane_value((uintptr_t)w.mine.from, k);
+	float *y = a.to + lane_value(w.mine.row, k) * a.width;
+	const fall f = {DROP ? lane_value(w.key, k) : 0, a.drop.below, a.drop.scale};
+
+	if (from != NULL)
+		gather_row<T, WIDE, DROP>(y, from, a.width, a.shift && (w.cached >> k & 1) == 0, f);
+}
+
+/* Rows from k on of one chunk a lane at most: all are asked for before the first is written. */
+template <typename T, bool DROP>
+static __device__ __forceinline__ void gather_short(const gnn_gather_args &a, const found &w,
+	uint32_t k)
+{
+	const uint32_t column = threadIdx.x % WARP * (16 / sizeof(T));
+	const T *from[FLIGHT];
+	chunk<T> q[FLIGHT];
+
+#pragma unroll
+	for (uint32_t i = 0; i < FLIGHT; i++) { /* lanes past the rows have found none */
+		from[i] = (const T *)lane_value((uintptr_t)w.mine.from, k + i);
+		if (from[i] != NULL && column < a.width)
+			q[i] = *reinterpret_cast<const chunk<T> *>(from[i] + column);
+	}
+#pragma unroll
+	for (uint32_t i = 0; i < FLIGHT; i++) {
+		float *y = a.to + lane_value(w.mine.row, k + i) * a.width;
+		const fall f = {DROP ? lane_value(w.key, k + i) : 0, a.drop.below, a.drop.scale};
+
+		if (from[i] != NULL && column < a.width)
+			put_chunk<T, DROP>(y, column, q[i], f);
+	}
+}
+
 /* A warp takes `take` rows; a lane finds one of them. */
 template <typename T, bool WIDE, bool DROP>
 static __global__ void __launch_bounds__(FEW_BLOCKS_THREADS) gather_kernel(gnn_gather_args a,
@@ -120,25 +177,23 @@ static __global__ void __launch_bounds__(FEW_BLOCKS_THREADS) gather_kernel(gnn_g
 {
 	const uint32_t lane = threadIdx.x % WARP;
 	const uint64_t stride = gnn_grid_stride() / WARP * take;
+	const bool is_short = WIDE && !a.shift && a.width * sizeof(T) <= WARP * 16;
 	unsigned long long missed = 0;
 
 	for (uint64_t base = gnn_grid_first() / WARP * take; base < a.rows; base += stride) {
 		const uint32_t rows = (uint32_t)(a.rows - base < take ? a.rows - base : take);
-		const route mine = lane < rows ? find_row<T>(a, base + lane) : route{NULL, 0, true};
-		const uint64_t key = DROP && lane < rows ?
-			gnn_rng_u64(a.drop.seed, a.drop.stream, a.name[mine.row]) : 0;
-		const unsigned cached = __ballot_sync(~0u, mine.cached);
+		found w;
 
-		missed += WARP - __popc(cached);
-		for (uint32_t k = 0; k < rows; k++) {
-			const T *from = (const T *)lane_value((uintptr_t)mine.from, k);
-			float *y = a.to + lane_value(mine.row, k) * a.width;
-			const fall f = {DROP ? lane_value(key, k) : 0, a.drop.below, a.drop.scale};
-
-			if (from != NULL)
-				gather_row<T, WIDE, DROP>(y, from, a.width,
-					a.shift && (cached >> k & 1) == 0, f);
-		}
+		w.mine = lane < rows ? find_row<T>(a, base + lane) : route{NULL, 0, true};
+		w.key = DROP && lane < rows ?
+			gnn_rng_u64(a.drop.seed, a.drop.stream, a.name[w.mine.row]) : 0;
+		w.cached = __ballot_sync(~0u, w.mine.cached);
+		missed += WARP - __popc(w.cached);
+		for (uint32_t k = 0; k < rows; k += is_short ? FLIGHT : 1)
+			if (is_short)
+				gather_short<T, DROP>(a, w, k);
+			else
+				gather_one<T, WIDE, DROP>(a, w, k);
 	}
 	if (a.missed != NULL && lane == 0 && missed > 0)
 		atomicAdd((unsigned long long *)a.missed, missed);

@@ -186,22 +186,23 @@ TEST_F(CudaGrad, GatherInPlace)
 		memcpy(host, table.data(), bytes);
 		ASSERT_EQ(b[1]->ops->pin(b[1], host, bytes), GNN_OK) << gnn_err_text();
 		for (bool shift : {false, true})
-			twins([&](int i) {
-				gnn_gather_args a{};
+			for (uint32_t blocks : {1u, 16u}) /* many rows a warp, and one */
+				twins([&](int i) {
+					gnn_gather_args a{};
 
-				a.table = host;
-				a.dtype = GNN_F32;
-				a.width = width;
-				a.id = there(i, id);
-				a.rows = id.size();
-				a.to = there(i, Floats(id.size() * width));
-				a.blocks = 16;
-				a.shift = shift;
-				a.drop = gnn_drop_of(shift ? .5 : 0, 3, 8);
-				a.name = a.id;
-				EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK) << gnn_err_text();
-				return back(i, a.to, id.size() * width);
-			}, 0);
+					a.table = host;
+					a.dtype = GNN_F32;
+					a.width = width;
+					a.id = there(i, id);
+					a.rows = id.size();
+					a.to = there(i, Floats(id.size() * width));
+					a.blocks = blocks;
+					a.shift = shift;
+					a.drop = gnn_drop_of(shift != (blocks == 1) ? .5 : 0, 3, 8);
+					a.name = a.id;
+					EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK) << gnn_err_text();
+					return back(i, a.to, id.size() * width);
+				}, 0);
 		b[1]->ops->unpin(b[1], host);
 		gnn_mem_free(host);
 	}
