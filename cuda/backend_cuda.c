@@ -139,9 +139,13 @@ static int fill(struct gnn_backend *b, float *to, float value, uint64_t count)
 static int copy(struct gnn_backend *b, void *to, uint64_t to_pitch, const void *from,
 	uint64_t from_pitch, uint64_t width, uint64_t rows)
 {
+	const bool whole = rows == 1 || (to_pitch == width && from_pitch == width);
 	int rc = GNN_OK;
 
-	if (width > 0 && rows > 0)
+	if (whole && width > 0)
+		GNN_TRY_CUDA(cudaMemcpyAsync(to, from, width * rows, cudaMemcpyDefault,
+			cuda_of(b)->device.compute));
+	else if (width > 0 && rows > 0)
 		GNN_TRY_CUDA(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows,
 			cudaMemcpyDefault, cuda_of(b)->device.compute));
 out:

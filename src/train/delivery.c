@@ -6,6 +6,7 @@
 #include "op/grad.h"
 #include "train/cache.h"
 
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -51,7 +52,7 @@ int gnn_delivery_init(struct gnn_delivery *d, const struct gnn_table *t, struct 
 	if (!is_staged(t))
 		return rc;
 	GNN_TRY(gnn_collect_init(&d->collect, t->source, b, threads));
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < GNN_DELIVERY_STRIPS; i++)
 		GNN_TRY(gnn_collect_take(&d->collect, &d->strip[i],
 			strip_rows(d) * t->source->dim));
 out:
@@ -67,7 +68,7 @@ void gnn_delivery_fini(struct gnn_delivery *d)
 		return;
 	for (uint32_t i = 0; i < GNN_COUNT_OF(room); i++)
 		gnn_room_fini(room[i]);
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < GNN_DELIVERY_STRIPS; i++)
 		if (d->collect.device != NULL)
 			gnn_collect_free(&d->collect, &d->strip[i]);
 	gnn_collect_fini(&d->collect);
@@ -287,7 +288,7 @@ out:
 	return rc;
 }
 
-/* The CPU gathers a strip while the one before is copied. */
+/* The CPU gathers a strip while those before are copied. */
 static int stage(struct way *w)
 {
 	struct gnn_delivery *d = w->d;
@@ -297,9 +298,9 @@ static int stage(struct way *w)
 	int rc;
 
 	GNN_TRY(prepare_rows(w));
-	d->busy[0] = d->busy[1] = false;
+	memset(d->busy, 0, sizeof(d->busy));
 	heed_fault(GNN_FAULT_STAGED);
-	for (uint64_t at = 0, i = 0; at < w->staged; at += count, i = 1 - i) {
+	for (uint64_t at = 0, i = 0; at < w->staged; at += count, i = (i + 1) % GNN_DELIVERY_STRIPS) {
 		float *strip = d->strip[i].room.data;
 
 		count = gnn_min_u64(most, w->staged - at);

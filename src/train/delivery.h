@@ -2,13 +2,13 @@
  * train/delivery.h - rows of features of a batch, brought to the device by one of the gathers.
  *
  * Flow     ids, table -> [delivery] -> rows on the device
- * Owns     two pinned strips in host memory, one on the device; for `both` a stream of its own
+ * Owns     pinned strips in host memory, one on the device; for `both` a stream of its own
  * Lends    nothing
  * Thread   one caller, whose backend it is
  * Fails    GNN_EOS memory or device; GNN_EIO rows that are read from the store
  *
  *   resident, zero-copy   one kernel reads the table, on the device or in host memory
- *   staged                the CPU gathers strips into pinned memory while the last one is copied
+ *   staged                the CPU gathers strips into pinned memory while those before are copied
  *   both                  a share of the rows like zero-copy, on another stream, the rest staged
  *
  * With a cache each takes the rows that it lacks; a kernel adds those it has. Dropout falls on rows
@@ -25,14 +25,16 @@
 /* Of a GPU, unless train/gauge.h finds others: each takes a multiprocessor from who computes. */
 enum { GNN_IN_PLACE_BLOCKS = 16 };
 
+enum { GNN_DELIVERY_STRIPS = 4 };
+
 struct gnn_delivery {
 	const struct gnn_table  *table;
 	struct gnn_backend      *backend;
 	struct gnn_backend      *own;      /* from here on internal; reads in place meanwhile */
 	struct gnn_collect       collect;
-	struct gnn_collect_room  strip[2];
-	uint64_t                 ticket[2];
-	bool                     busy[2];
+	struct gnn_collect_room  strip[GNN_DELIVERY_STRIPS];
+	uint64_t                 ticket[GNN_DELIVERY_STRIPS];
+	bool                     busy[GNN_DELIVERY_STRIPS];
 	struct gnn_room          id, missed_id, missed_row, missed_count; /* host */
 	uint32_t                 threads;
 	struct gnn_room          there_strip, there_row;    /* device */
