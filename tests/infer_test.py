@@ -299,8 +299,9 @@ class Infer(unittest.TestCase):
                         self.assertLess(abs(a[f'predicted_{key}'] - b[key]) / all_bytes,
                                         .12 if policy == 'belady' else .3, key)
             if policy == 'belady':  # at most the spill is saved by another order
-                spill = sum(b['cold_read_bytes'] + b['cold_written_bytes']
-                            for b in report['layers'])
+                # What is written is read, but for pages taken while they are on their way: how
+                # many these are is the disk's affair.
+                spill = 2 * sum(b['cold_written_bytes'] for b in report['layers'])
                 self.assertLessEqual(abs(said['reorder_saves_bytes'] - spill), .15 * spill)
                 self.assertEqual(said['reorder_saves_s'] > 0, spill > 0)
                 spilled += spill
