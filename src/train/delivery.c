@@ -300,7 +300,8 @@ static int stage(struct way *w)
 	GNN_TRY(prepare_rows(w));
 	memset(d->busy, 0, sizeof(d->busy));
 	heed_fault(GNN_FAULT_STAGED);
-	for (uint64_t at = 0, i = 0; at < w->staged; at += count, i = (i + 1) % GNN_DELIVERY_STRIPS) {
+	for (uint64_t at = 0, turn = 0; at < w->staged; at += count, turn++) {
+		const uint64_t i = turn % GNN_DELIVERY_STRIPS;
 		float *strip = d->strip[i].room.data;
 
 		count = gnn_min_u64(most, w->staged - at);

@@ -200,7 +200,8 @@ TEST_F(CudaGrad, GatherInPlace)
 					a.shift = shift;
 					a.drop = gnn_drop_of(shift != (blocks == 1) ? .5 : 0, 3, 8);
 					a.name = a.id;
-					EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK) << gnn_err_text();
+					EXPECT_EQ(grad(i)->gather(b[i], &a), GNN_OK)
+						<< gnn_err_text();
 					return back(i, a.to, id.size() * width);
 				}, 0);
 		b[1]->ops->unpin(b[1], host);
