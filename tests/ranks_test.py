@@ -178,11 +178,7 @@ class Ranks(ModelsCase):
         tiered = self.infer(ranks, 'big', *words, '--plan', 'tiered', store='big.h5')
         self.close(self.rows(), self.rows('one.h5'))
         self.assertLess(tiered['peak_host_bytes'], tiered_one['peak_host_bytes'])
-        # Ranks read finished rows back, as one does where they do not stay in its memory.
-        back = self.infer(0, 'big', '--threads', 1, '--host-memory', '128M', '--plan', 'tiered',
-                          store='big.h5')
-        self.assertGreater(back['read_bytes'], tiered_one['read_bytes'])
-        self.assertLess(tiered['read_bytes'], 1.02 * back['read_bytes'])
+        self.assertLess(tiered['read_bytes'], 1.02 * tiered_one['read_bytes'])
         plan = self.infer(ranks, 'big', *words, '--explain', store='big.h5')
         self.assertEqual(plan['ranks'], ranks)
         self.assertLess(abs(plan['predicted_read_bytes'] / many['read_bytes'] - 1), 0.02)

@@ -103,10 +103,10 @@ static void leave(struct gnn_kept **k)
 /* What a manifest names stays: those of the resident plan are written only at a signal. */
 static void drop_input(struct gnn_run *r)
 {
-	bool named = r->plan.kind == GNN_PLAN_RESIDENT && r->input != NULL &&
-		r->input->runs != NULL;
-
-	named ? leave(&r->input) : drop(&r->input);
+	if (r->plan.kind == GNN_PLAN_RESIDENT && r->input != NULL && r->input->runs != NULL)
+		leave(&r->input);
+	else
+		drop(&r->input);
 }
 
 /* Before the first shard is sealed. A resident input has been read for the last time by then. */
@@ -132,18 +132,26 @@ static bool seals(const struct gnn_run *r)
  * Rows of the model's last layer that are in memory become the result at once: the point to go on
  * from is still the one before, and what that names stays until the result has its name.
  */
-static bool ends_in_memory(const struct gnn_run *r, uint32_t l)
+static int ends_in_memory(const struct gnn_run *r, uint32_t l, bool *ends)
 {
-	return l + 1 == r->plan.layer_count && r->output[l] != NULL &&
+	uint64_t all = l + 1 == r->plan.layer_count && r->output[l] != NULL &&
 		gnn_kept_held(r->output[l]);
+	int rc = GNN_OK;
+
+	if (r->o->share != NULL) /* ranks go on from points of all: where one needs it, each seals */
+		rc = gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MIN, &all, 1);
+	*ends = all != 0;
+	return rc;
 }
 
 /* What the layer came from: only behind the manifest that does not need it. */
 static int let_go(struct gnn_run *r, uint32_t l)
 {
-	int rc = GNN_OK;
+	bool ends;
+	int rc;
 
-	if (ends_in_memory(r, l)) {
+	GNN_TRY(ends_in_memory(r, l, &ends));
+	if (ends) {
 		leave(&r->input);
 		leave(&r->messages);
 		return GNN_OK;

@@ -98,16 +98,12 @@ static struct gnn_kept_opts kept(const struct gnn_plan *p, const struct gnn_infe
 		.engine = o->engine, .slot_bytes = p->slot_bytes, .arena_bytes = p->arena_bytes};
 }
 
-/*
- * Finished rows of the tiered plan that are read from memory, where a small part of the budget
- * holds them all; ranks, whose budgets differ, go on from points of all.
- */
-static bool stays(const struct gnn_plan *p, const struct gnn_infer_opts *o,
-	const struct gnn_kept_opts *k)
+/* Finished rows of the tiered plan that are read from memory: a small part of it holds them all. */
+static bool stays(const struct gnn_plan *p, const struct gnn_kept_opts *k)
 {
 	uint64_t all = gnn_runs_arena_bytes(gnn_kept_row_bytes(k), k->vertices);
 
-	return p->kind == GNN_PLAN_TIERED && o->share == NULL && all <= k->arena_bytes &&
+	return p->kind == GNN_PLAN_TIERED && all <= k->arena_bytes &&
 		all <= p->host_budget / STAY_SHARE;
 }
 
@@ -125,7 +121,7 @@ struct gnn_kept_opts gnn_plan_input(const struct gnn_plan *p, uint32_t layer,
 	if (layer == 0)
 		k.arena_bytes = p->permute_arena_bytes;
 	else
-		k.stay = stays(p, o, &k);
+		k.stay = stays(p, &k);
 	return k;
 }
 
@@ -155,7 +151,7 @@ struct gnn_kept_opts gnn_plan_output(const struct gnn_plan *p, uint32_t layer,
 	k.block_rows = p->finish_rows;
 	k.range_rows = p->finish_rows;
 	if (layer + 1 == p->layer_count) /* those of other layers would lie there all the while */
-		k.stay = stays(p, o, &k);
+		k.stay = stays(p, &k);
 	return k;
 }
 
