@@ -119,7 +119,8 @@ void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,
 
 	p->ahead++; /* the executor looks one item ahead */
 	p->spill_bytes = share(p, SPILL_BYTES, level);
-	p->in_list_bytes = knows_next_use(o) ? in_list_bytes(o, d) : 0;
+	if (knows_next_use(o) && p->in_list_bytes == 0) /* the same at each level */
+		p->in_list_bytes = in_list_bytes(o, d);
 	p->next_scratch = p->host_budget != UINT64_MAX &&
 		p->in_list_bytes > p->host_budget / IN_LISTS_SHARE;
 	p->next_piece_bytes = gnn_max_u64(PIECE_BYTES >> level, FLOOR_BYTES);
