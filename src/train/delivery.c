@@ -7,7 +7,6 @@
 #include "train/cache.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
 	STRIP_BYTES = 4 << 20,    /* long enough for the bus, short enough to overlap */
@@ -78,12 +77,6 @@ void gnn_delivery_fini(struct gnn_delivery *d)
 }
 
 /* A path that a test slows down. */
-static void heed_fault(enum gnn_fault_site site)
-{
-	if (gnn_fault_next(site).action == GNN_FAULT_SLOW)
-		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-}
-
 /* Rows [first, end) from the table, or only those of the cache, by a kernel of `b`. */
 static int gather(const struct way *w, struct gnn_backend *b, uint64_t first, uint64_t end,
 	bool table)
@@ -108,7 +101,7 @@ static int gather(const struct way *w, struct gnn_backend *b, uint64_t first, ui
 		args.missed = w->counter;
 	}
 	if (in_place)
-		heed_fault(GNN_FAULT_IN_PLACE);
+		gnn_fault_dawdle(GNN_FAULT_IN_PLACE);
 	return b->ops->grad->gather(b, &args);
 }
 
@@ -299,7 +292,7 @@ static int stage(struct way *w)
 
 	GNN_TRY(prepare_rows(w));
 	memset(d->busy, 0, sizeof(d->busy));
-	heed_fault(GNN_FAULT_STAGED);
+	gnn_fault_dawdle(GNN_FAULT_STAGED);
 	for (uint64_t at = 0, turn = 0; at < w->staged; at += count, turn++) {
 		const uint64_t i = turn % GNN_DELIVERY_STRIPS;
 		float *strip = d->strip[i].room.data;

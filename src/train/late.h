@@ -3,7 +3,7 @@
  *
  * Flow     slices as they are made; steps the trainer asks for -> [late] -> slices that count
  * Owns     how far slices are, the decisions
- * Lends    the log of decisions, until the next settle
+ * Lends    nothing
  * Thread   made and is_over by who makes slices, due by the trainer, settle by its carrier
  * Fails    GNN_EOS memory; GNN_ESTOP from settle after a cancel; as decisions
  *
