@@ -270,6 +270,7 @@ print(f'$name: {g:.1f} GB, feature phase {r[\"feature_s\"]:.3f} s = '
       f'start-up {r[\"startup_s\"]:.2f} s, stream {r[\"stream_s\"]:.2f} s, '
       f'device {r[\"peak_device_bytes\"] / 1e9:.1f} GB')"
 	done
+	"$python" tests/bench/trace_table.py "$out/$name.trace.json" # of the last repeat
 	rm -rf $dir
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "mpi/comm.h"
 
 #include <stdio.h>
@@ -14,11 +15,15 @@ static int create(struct gnn_backend **out, const struct gnn_config *c, const ch
 	uint32_t sharers)
 {
 	uint32_t rank = gnn_comm_rank(c->comm);
+	uint64_t span = gnn_trace_begin();
+	int rc;
 
-	return gnn_backend_create(out, name, &(struct gnn_backend_opts){
+	rc = gnn_backend_create(out, name, &(struct gnn_backend_opts){
 		.threads = (uint32_t)c->threads, .memory_bytes = c->gpu_memory,
 		.device = c->comm != NULL ? gnn_comm_ranks(c->comm)[rank].local_rank : 0,
 		.sharers = sharers});
+	gnn_trace_end(span, "open backend");
+	return rc;
 }
 
 /* With auto a device on every rank, or none on any. */

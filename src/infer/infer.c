@@ -10,6 +10,7 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "infer/estimate.h"
 #include "infer/tiered.h"
 
@@ -437,6 +438,7 @@ out:
 /* OPEN -> (LAYER_BEGIN -> (STREAM -> SEAL) of each shard) of each layer -> PUBLISH */
 static int run_all(struct gnn_run *r)
 {
+	uint64_t span;
 	int rc;
 
 	GNN_TRY(gnn_run_open(r));
@@ -455,7 +457,9 @@ static int run_all(struct gnn_run *r)
 	for (uint32_t l = r->at.layer; l < r->plan.layer_count; l++)
 		GNN_TRY(run_layer(r, l));
 	GNN_TRY(reopen_outputs(r));
+	span = gnn_trace_begin();
 	GNN_TRY(gnn_run_publish(r));
+	gnn_trace_end(span, "publish");
 	r->report->stream_s = gnn_clock_s_since(r->stream_start_ns);
 	gnn_estimate_log(r->report);
 out:

@@ -3,6 +3,7 @@
 #include "infer/tiered.h"
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "io/file.h"
 
 enum { PATH_BYTES = GNN_SCRATCH_PATH_BYTES };
@@ -32,13 +33,15 @@ static int pin_store(struct gnn_run *r)
 {
 	struct gnn_backend *b = r->o->backend;
 	const char *base;
-	uint64_t bytes;
+	uint64_t bytes, span;
 	int rc = GNN_OK;
 
 	if (r->o->engine != GNN_DIO_MAP)
 		return GNN_OK;
 	GNN_TRY(gnn_container_map(r->o->store->container, &base, &bytes));
+	span = gnn_trace_begin();
 	GNN_TRY(b->ops->pin(b, base, bytes));
+	gnn_trace_end(span, "register store");
 	if (rc == GNN_OK)
 		r->pinned = base;
 	else
