@@ -139,7 +139,7 @@ static int ends_in_memory(const struct gnn_run *r, uint32_t l, bool *ends)
 		gnn_kept_held(r->output[l]);
 	int rc = GNN_OK;
 
-	if (r->o->share != NULL) /* ranks go on from points of all: where one needs it, each seals */
+	if (r->o->share != NULL) /* where one needs the point, all seal */
 		rc = gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MIN, &all, 1);
 	*ends = all != 0;
 	return rc;

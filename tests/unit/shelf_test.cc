@@ -432,7 +432,8 @@ TEST_P(Whoever, SamplesAndGathersTheBitsAreTheSame)
 	const uint64_t fanout[] = {4, 6};
 	Source source;
 	gnn_backend *cpu = cpu_backend(1);
-	const How how{arch, n, arch < GNN_ARCH_GIN, 0.3, fanout, GNN_SAMPLE_AUTO, GNN_WISH_AUTO, false};
+	const How how{arch, n, arch < GNN_ARCH_GIN, 0.3, fanout, GNN_SAMPLE_AUTO, GNN_WISH_AUTO,
+		false};
 
 	same_outcome(cpu, source, how);
 	gnn_backend_destroy(cpu);
