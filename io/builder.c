@@ -10,7 +10,6 @@
 #include "io/topo.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SCRATCH_SUFFIX ".scratch"
@@ -20,8 +19,6 @@ enum {
 	                              a level, tells ids */
 	ID_BITS = 48,              /* without remap: offsets of more vertices cannot be meant */
 	SLICE_EDGES = 4096,
-	ARRAYS_MAX = 16,
-	ATTRS_MAX = 24,
 	BLOCK_BYTES = 4 << 20,     /* of features and labels, copied at a time */
 	IDS = 4096,                /* that stand for none, written at a time */
 };
@@ -29,7 +26,7 @@ enum {
 struct gnn_builder {
 	char *out_path;
 	enum gnn_dio_engine engine;
-	uint64_t writer_bytes;
+	uint64_t writer_bytes, pool_bytes;
 	struct gnn_scratch *scratch;
 	struct gnn_idset *ids;
 	struct gnn_edgepool *pool; /* until there are too many edges for it, or too large ids */
@@ -96,6 +93,7 @@ int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *
 	GNN_NEW(b, GNN_MEM_SORT);
 	b->engine = o->engine;
 	b->writer_bytes = m.writer;
+	b->pool_bytes = m.resident / 2;
 	b->out_path = gnn_mem_text(o->out_path);
 	if (b->out_path == NULL) {
 		rc = GNN_EOS;
@@ -104,10 +102,10 @@ int gnn_builder_create(struct gnn_builder **out, const struct gnn_builder_opts *
 	GNN_TRY(open_scratch(b, o, &m));
 	GNN_TRY(gnn_idset_create(&b->ids, b->scratch, m.ids));
 	GNN_TRY(open_sort(b, o, m.work));
-	gnn_scratch_lend(b->scratch, m.resident / 2);
-	GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
-		.memory_bytes = m.resident / 2, .threads = o->threads,
-		.weighted = o->weighted, .both_ways = o->undirected}));
+	if (gnn_scratch_lend(b->scratch, b->pool_bytes))
+		GNN_TRY(gnn_edgepool_create(&b->pool, &(struct gnn_edgepool_opts){
+			.memory_bytes = b->pool_bytes, .threads = o->threads,
+			.weighted = o->weighted, .both_ways = o->undirected}));
 	b->topo = (struct gnn_topo){
 		.scratch = b->scratch, .ids = b->ids, .sort = b->sort,
 		.work_bytes = m.work, .writer_bytes = m.writers,
@@ -227,7 +225,10 @@ out:
 	return rc;
 }
 
-/* Edges that are still in memory are sorted there, if what that takes beside them is there too. */
+/*
+ * Edges that are still in memory are sorted there, if what that takes beside them is there too: of
+ * the work's memory first, then of that for sorted runs.
+ */
 static int seal_pool(struct gnn_builder *b)
 {
 	struct gnn_topo *t = &b->topo;
@@ -235,12 +236,14 @@ static int seal_pool(struct gnn_builder *b)
 		.pool = b->pool, .threads = t->threads, .weighted = t->weighted,
 		.both_ways = t->undirected, .unique = t->dedup, .loops = t->loops_added > 0,
 	};
+	uint64_t work = t->work_bytes - t->writer_bytes, extra;
 	int rc = GNN_OK;
 
 	if (b->pool == NULL)
 		return GNN_OK;
 	GNN_TRY(gnn_edgepool_end(b->pool));
-	if (gnn_buckets_extra_bytes(&o, t->remap) > t->work_bytes - t->writer_bytes)
+	extra = gnn_buckets_extra_bytes(&o, t->remap);
+	if (extra > work && !gnn_scratch_lend(b->scratch, b->pool_bytes + extra - work))
 		return end_pool(b);
 	if (t->remap)
 		GNN_TRY(gnn_edgeremap(&(struct gnn_edgeremap_opts){
@@ -307,75 +310,6 @@ int gnn_builder_row_of(struct gnn_builder *b, uint64_t external, uint64_t *row)
 
 /* --- the container --- */
 
-static const char *const split_name[3] = {
-	GNN_STORE_SPLIT_TRAIN, GNN_STORE_SPLIT_VALID, GNN_STORE_SPLIT_TEST,
-};
-
-struct arrays {
-	struct gnn_array array[ARRAYS_MAX];
-	uint32_t count;
-};
-
-static void declare(struct arrays *to, const char *name, enum gnn_dtype dtype, uint64_t rows)
-{
-	struct gnn_array *a = &to->array[to->count++];
-
-	*a = (struct gnn_array){.dtype = dtype, .rank = 1, .rows = rows, .cols = 1};
-	snprintf(a->name, sizeof(a->name), "%s", name);
-}
-
-/* Labels and splits are vectors; features and multi-labels a matrix, of one column too. */
-static void declare_rows(struct arrays *to, const char *name, const struct gnn_rows_source *s)
-{
-	struct gnn_array *a;
-
-	if (s == NULL)
-		return;
-	declare(to, name, s->dtype, s->rows);
-	a = &to->array[to->count - 1];
-	a->rank = s->dtype == GNN_I64 || s->dtype == GNN_U64 ? 1 : 2;
-	a->cols = s->cols;
-}
-
-static void declare_topology(struct arrays *to, const struct gnn_builder *b)
-{
-	enum gnn_dtype id = b->topo.vertices <= UINT32_MAX ? GNN_U32 : GNN_U64;
-
-	declare(to, GNN_STORE_OUT_OFFSETS, GNN_U64, b->topo.vertices + 1);
-	declare(to, GNN_STORE_OUT_NEIGHBORS, id, b->topo.edges);
-	if (b->topo.weighted)
-		declare(to, GNN_STORE_OUT_WEIGHTS, GNN_F32, b->topo.edges);
-	declare(to, GNN_STORE_IN_OFFSETS, GNN_U64, b->topo.vertices + 1);
-	declare(to, GNN_STORE_IN_NEIGHBORS, id, b->topo.edges);
-	if (b->topo.weighted)
-		declare(to, GNN_STORE_IN_WEIGHTS, GNN_F32, b->topo.edges);
-	if (b->topo.loops_added > 0)
-		declare(to, GNN_STORE_SELF_LOOPS, GNN_U32, b->topo.vertices);
-}
-
-/* Numbers that are known at the end only are set then; here they get their place. */
-static uint32_t declare_attrs(struct gnn_attr *to, const struct gnn_builder *b,
-	const struct gnn_builder_parts *parts)
-{
-	const struct gnn_attr own[] = {
-		{.name = GNN_ATTR_VERTICES, .number = b->topo.vertices},
-		{.name = GNN_ATTR_EDGES, .number = b->topo.edges},
-		{.name = GNN_ATTR_MAX_IN_DEGREE},
-		{.name = GNN_ATTR_MAX_OUT_DEGREE},
-		{.name = GNN_ATTR_ISOLATED},
-		{.name = GNN_ATTR_SELF_LOOPS},
-		{.name = GNN_ATTR_DUPLICATES},
-		{.name = GNN_ATTR_CLASSES},
-	};
-	uint32_t count = (uint32_t)GNN_COUNT_OF(own) - (parts->labels == NULL);
-
-	GNN_ASSERT(count + parts->attr_count <= ATTRS_MAX);
-	memcpy(to, own, count * sizeof(*to));
-	for (uint32_t i = 0; i < parts->attr_count; i++)
-		to[count++] = parts->attrs[i];
-	return count;
-}
-
 static int create_container(struct gnn_builder *b, const struct gnn_builder_parts *parts)
 {
 	const struct gnn_container_opts o = {
@@ -384,24 +318,10 @@ static int create_container(struct gnn_builder *b, const struct gnn_builder_part
 		.engine = b->engine,
 		.writer_bytes = b->writer_bytes,
 	};
-	struct gnn_attr attrs[ATTRS_MAX];
-	struct arrays arrays = {0};
+	struct gnn_builder_arrays d;
 
-	declare_topology(&arrays, b);
-	declare_rows(&arrays, GNN_STORE_FEATURES, parts->features);
-	declare_rows(&arrays, GNN_STORE_LABELS, parts->labels);
-	for (int k = 0; k < 3; k++) {
-		declare_rows(&arrays, split_name[k], parts->split_source[k]);
-		if (parts->split[k] != NULL)
-			declare(&arrays, split_name[k], GNN_U64, parts->split_count[k]);
-	}
-	if (b->topo.remap)
-		declare(&arrays, GNN_STORE_EXTERNAL_ID, GNN_U64, b->topo.vertices);
-	declare_rows(&arrays, GNN_STORE_ORIGINAL_ID, parts->original_id);
-	declare_rows(&arrays, GNN_STORE_EXTERNAL_ID, parts->external_id);
-	declare_rows(&arrays, GNN_STORE_FEATURE_RANK, parts->feature_rank);
-	return gnn_container_create(&b->container, &o, arrays.array, arrays.count, attrs,
-		declare_attrs(attrs, b, parts));
+	gnn_builder_arrays(&d, &b->topo, parts);
+	return gnn_container_create(&b->container, &o, d.array, d.arrays, d.attr, d.attrs);
 }
 
 /* --- beside the topology --- */
@@ -462,10 +382,10 @@ static int write_splits(struct gnn_builder *b, const struct gnn_builder_parts *p
 	int rc = GNN_OK;
 
 	for (int k = 0; k < 3; k++) {
-		GNN_TRY(write_rows(b, split_name[k], parts->split_source[k], NULL));
+		GNN_TRY(write_rows(b, gnn_builder_split_name[k], parts->split_source[k], NULL));
 		if (parts->split[k] == NULL)
 			continue;
-		GNN_TRY(gnn_array_writer_open(&w, b->container, split_name[k], 0));
+		GNN_TRY(gnn_array_writer_open(&w, b->container, gnn_builder_split_name[k], 0));
 		GNN_TRY(gnn_array_writer_push(w, parts->split[k],
 			parts->split_count[k] * sizeof(uint64_t)));
 		GNN_TRY(gnn_array_writer_close(&w));

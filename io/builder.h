@@ -17,22 +17,10 @@
 #ifndef GNN_IO_BUILDER_H
 #define GNN_IO_BUILDER_H
 
-#include "io/container.h"
+#include "io/builder_parts.h"
 #include "io/edge_batch.h"
 
 struct gnn_builder;
-
-/*
- * A matrix that is read once, row after row: features, or multi-label rows. `read` fills `to` with
- * the next `rows` rows, already of `dtype`, C order; rows are asked for in order, to the end.
- */
-struct gnn_rows_source {
-	uint64_t       rows;
-	uint64_t       cols;
-	enum gnn_dtype dtype; /* as stored: f32 f16 bf16 u8; i64 for labels */
-	int          (*read)(struct gnn_rows_source *s, uint64_t rows, void *to);
-	void         (*close)(struct gnn_rows_source *s); /* NULL is fine as a source */
-};
 
 struct gnn_builder_opts {
 	const char *out_path;
@@ -46,24 +34,6 @@ struct gnn_builder_opts {
 	                             undirected */
 	bool        remap;        /* compacts the ids, ascending; keeps external_id */
 	enum gnn_dio_engine engine;
-};
-
-/* What the store shall hold beside the topology. NULL where absent. */
-struct gnn_builder_parts {
-	uint64_t                vertices_min; /* largest of --vertices, feature and label rows */
-	struct gnn_rows_source *features;
-	struct gnn_rows_source *labels;
-	const uint64_t         *split[3];     /* rows; with remap mapped by the caller */
-	uint64_t                split_count[3];
-	struct gnn_rows_source *split_source[3]; /* in their place: u64, one column */
-	struct gnn_rows_source *original_id, *external_id; /* u64, one column; not with remap */
-	struct gnn_rows_source *feature_rank; /* likewise: features stay where they are */
-	const struct gnn_attr  *attrs;        /* beside the builder's own */
-	uint32_t                attr_count;
-	const char             *provenance;   /* JSON */
-	/* NULL, or asked for the provenance when features and labels have been read to the end. */
-	int                   (*provenance_at_end)(void *with, const char **json);
-	void                   *with;
 };
 
 struct gnn_build_report {

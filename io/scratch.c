@@ -107,13 +107,17 @@ void gnn_scratch_destroy(struct gnn_scratch *s)
 	gnn_mem_free(s);
 }
 
-void gnn_scratch_lend(struct gnn_scratch *s, uint64_t bytes)
+bool gnn_scratch_lend(struct gnn_scratch *s, uint64_t bytes)
 {
 	uint64_t arenas = gnn_ceil_div(bytes, s->arena_pieces * s->piece_bytes);
+	bool room;
 
 	pthread_mutex_lock(&s->lock);
-	s->arenas_lent = (uint32_t)gnn_min_u64(arenas, s->arenas_max);
+	room = arenas <= s->arenas_max - s->arenas;
+	if (room)
+		s->arenas_lent = (uint32_t)arenas;
 	pthread_mutex_unlock(&s->lock);
+	return room;
 }
 
 /* A resident piece, or NULL when no more fit. Locked. */

@@ -44,8 +44,8 @@ int      gnn_scratch_path   (char **out, const char *output, const char *folder,
 int      gnn_scratch_create (struct gnn_scratch **out, const struct gnn_scratch_opts *o);
 uint64_t gnn_scratch_piece_bytes  (const struct gnn_scratch *s);
 uint64_t gnn_scratch_written_bytes(const struct gnn_scratch *s); /* to the file */
-/* From now on so much of the memory is in other use, of what was not taken before; 0: nothing. */
-void     gnn_scratch_lend   (struct gnn_scratch *s, uint64_t bytes);
+/* From now on so much of the memory in all is in other use; false, if more than that is taken. */
+bool     gnn_scratch_lend   (struct gnn_scratch *s, uint64_t bytes);
 void     gnn_scratch_drop   (struct gnn_scratch *s, const struct gnn_place *p); /* not needed */
 void     gnn_scratch_destroy(struct gnn_scratch *s); /* NULL is fine */
 

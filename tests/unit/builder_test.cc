@@ -71,6 +71,25 @@ TEST_F(BuilderTest, GrowingIdsInMemory)
 	}
 }
 
+/* What sorting in memory takes beside the edges may be more than the work's memory: of the rest. */
+TEST_F(BuilderTest, ManyVerticesInMemory)
+{
+	const Edges edges = {{0, 1, 1}, {42000000, 2, 2}, {0, 1, 3}};
+	struct gnn_mem_stats before;
+
+	gnn_mem_stats(&before);
+	for (uint64_t memory : {512 << 20, 1 << 30}) {
+		gnn_mem_limit(before.held_bytes + memory);
+		ASSERT_EQ(build(edges, {.memory = memory, .threads = 1}), GNN_OK) << gnn_err_text();
+		EXPECT_EQ(report.vertices, 42000001u);
+		EXPECT_EQ(report.edges_stored, 3u);
+		EXPECT_EQ(report.duplicates, 1u);
+		EXPECT_EQ(report.isolated, 42000001u - 4);
+		EXPECT_EQ(report.run_count == 0, memory == 1 << 30);
+		EXPECT_EQ(report.scratch_bytes, 0u);
+	}
+}
+
 /* Equal edges come in many batches, to several threads: their weights tell the order. */
 TEST_F(BuilderTest, EqualEdgesKeepTheirOrderInMemory)
 {
