@@ -124,6 +124,9 @@ int gnn_cuda_reserve(struct gnn_cuda_device *d, enum gnn_stage_kind kind, uint64
 	struct gnn_cuda_stage *s = &d->stage[kind];
 	int rc = GNN_OK;
 
+	/* To free waits for the device, but not for the other ranks: that is done before. */
+	if (bytes > s->bytes && s->bytes > 0 && d->check != NULL)
+		GNN_TRY(gnn_cuda_settle(d));
 	for (int i = 0; i < GNN_CUDA_STAGE_SLOTS && bytes > s->bytes; i++) {
 		gnn_cuda_free(d, s->slot[i]);
 		s->slot[i] = NULL;
@@ -189,16 +192,25 @@ out:
 	return rc;
 }
 
+static int wait_for(struct gnn_cuda_device *d, cudaEvent_t event)
+{
+	int rc = GNN_OK;
+
+	if (d->check == NULL)
+		GNN_TRY_CUDA(cudaEventSynchronize(event));
+	else
+		GNN_TRY(ask_until(d, event));
+out:
+	return rc;
+}
+
 int gnn_cuda_wait(struct gnn_cuda_device *d, uint64_t ticket)
 {
 	int rc = GNN_OK;
 
 	/* An older event may have been recorded anew, later in the same order: that is past it. */
 	GNN_ASSERT(ticket < d->ticket_count);
-	if (d->check == NULL)
-		GNN_TRY_CUDA(cudaEventSynchronize(d->ticket[ticket % GNN_CUDA_TICKETS]));
-	else
-		GNN_TRY(ask_until(d, d->ticket[ticket % GNN_CUDA_TICKETS]));
+	GNN_TRY(wait_for(d, d->ticket[ticket % GNN_CUDA_TICKETS]));
 out:
 	return rc;
 }
@@ -278,7 +290,7 @@ int gnn_cuda_fetched(struct gnn_cuda_device *d, uint64_t ticket)
 
 	/* As with tickets: an event recorded anew is past the one asked for. */
 	GNN_ASSERT(ticket < d->fetch_count);
-	GNN_TRY_CUDA(cudaEventSynchronize(d->fetch_done[ticket % GNN_FETCHES_MAX]));
+	GNN_TRY(wait_for(d, d->fetch_done[ticket % GNN_FETCHES_MAX]));
 out:
 	return rc;
 }

@@ -6,6 +6,7 @@ usage: devices_test.py GNNRUN PROBE STUB   (tests/mpi/device_probe.c: a device i
 STUB is the folder of a stub of NCCL (tests/mpi/nccl_stub.c), or "none" in builds without NCCL.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import unittest
 PROBE, STUB = sys.argv.pop(2), sys.argv.pop(2)
 
 from launcher import ENVIRONMENT, MPIRUN  # noqa: E402  (reads the arguments)
-from program import PROGRAM, ModelsCase, numpy_or_skip, run  # noqa: E402
+from program import PROGRAM, SANITIZED, ModelsCase, numpy_or_skip, run  # noqa: E402
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
@@ -73,6 +74,24 @@ class Devices(ModelsCase):
                 got = self.on_devices(ranks, 'r.h5', arch, 'fanout=3', 'chunk=1')
                 self.assertTrue(np.array_equal(got, want))
 
+    def test_tiered(self):
+        """Stores of a device take rows of all ranks: two of them and a spill, or what is free."""
+        cells = (('gcn', 2, 'g.h5', ('tiered=belady', 'top=1', 'host=1', 'chunk=1')),
+                 ('sage', 3, 'r.h5', ('tiered=lru', 'top=1', 'host=60000', 'chunk=1')),
+                 ('gin', 4, 'g.h5', ('tiered=pending', 'top=1', 'host=1', 'chunk=1')),
+                 ('gat', 2, 'r.h5', ('tiered=belady', 'top=40000', 'host=1', 'chunk=40000')),
+                 ('gcn', 3, 'r.h5', ('tiered=random', 'top=1', 'host=1', 'chunk=1', 'fanout=3')),
+                 ('sage', 4, 'g.h5', ('tiered=fifo',)))
+        for arch, ranks, store, words in cells[:2] if SANITIZED else cells:
+            fanout = ('--fanout', 3) if 'fanout=3' in words else ()
+            want = self.on_cores(ranks, store, arch, *fanout)
+            for link in ((), ('link=1',))[:1 if STUB == 'none' else 2]:
+                with self.subTest(arch=arch, ranks=ranks, words=words, link=link):
+                    got = self.on_devices(ranks, store, arch, *words, *link)
+                    self.assertTrue(np.array_equal(got, want))
+                    evicted = int(re.search(r'^evictions (\d+)$', self.said, re.M)[1])
+                    self.assertEqual(evicted > 0, len(words) > 1)
+
     def test_more_ranks_than_panels(self):
         want = self.on_cores(16, 'g.h5', 'gcn')
         self.assertTrue(np.array_equal(self.on_devices(16, 'g.h5', 'gcn'), want))
@@ -105,10 +124,12 @@ class Devices(ModelsCase):
 
     @unittest.skipIf(STUB == 'none', 'built without NCCL')
     def test_a_link_that_breaks(self):
-        for number in (1, 3):
+        for number in (1, 3):  # of a resident plan, of a tiered one
             if os.path.exists(self.path('e.h5')):
                 os.remove(self.path('e.h5'))
-            p = self.probe(3, 'g.h5', 'gcn', 'link=1', 'chunk=1', stub=f'async:1:{number}')
+            tiered = ('tiered=belady', 'top=1', 'host=1')[:3 * (number > 1)]
+            p = self.probe(3, 'g.h5', 'gcn', 'link=1', 'chunk=1', *tiered,
+                           stub=f'async:1:{number}')
             self.assertEqual(p.returncode, 71, p.stderr)
             self.assertRegex(p.stderr, 'gnnrun: rank 1 on .*NCCL: .*remote process exited')
             self.assertFalse(os.path.exists(self.path('e.h5')))

@@ -333,7 +333,8 @@ ranks_bits() { # the same bits over chunks, plans and ways; near those of one ra
 		for f in "" "--fanout 5"; do
 			ranks_run 1 $f
 			first=
-			for o in "" "--chunk-bytes 1" "--io map" "--plan partitioned --shards 3"; do
+			for o in "" "--chunk-bytes 1" "--io map" "--plan partitioned --shards 3" \
+				"--plan tiered" "--plan tiered --gpu-store 4M --hot-store 2M"; do
 				[ -z "$f" ] || [ "$o" != "--io map" ] || continue
 				ranks_run 2 "${over[@]}" $f $o
 				same $dir/e2.npy "$arch $f $o"

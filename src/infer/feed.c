@@ -69,8 +69,8 @@ static uint64_t round_bytes(const struct gnn_feed_opts *o)
 		(double)gnn_max_u64(o->store->whole_vertices, 1);
 
 	return gnn_packets_bytes(&packets, (uint64_t)(2.0 * average * (double)o->chunk_rows)) +
-		(o->lists ? gnn_feed_merge_bytes(o) :
-			o->ahead * o->share->size * o->chunk_rows * sizeof(uint32_t));
+		(o->lists ? gnn_feed_merge_bytes(o) : 0) + o->ahead * o->share->size *
+		o->chunk_rows * (o->moves ? sizeof(struct gnn_move) : sizeof(uint32_t));
 }
 
 uint64_t gnn_feed_bytes(const struct gnn_feed_opts *o)
@@ -389,10 +389,16 @@ static int run(void *arg)
 static int make_round(struct gnn_round *r, const struct gnn_feed_opts *o)
 {
 	uint32_t size = o->share->size;
+	void *block;
 	int rc = GNN_OK;
 
-	if (!o->lists)
+	if (o->moves) {
+		GNN_TRY(gnn_mem_pages(&block, (size - 1) * o->chunk_rows * sizeof(*r->move),
+			GNN_MEM_IO));
+		r->move = block;
+	} else {
 		GNN_NEW_ARRAY(r->row, (size - 1) * o->chunk_rows, GNN_MEM_TOPOLOGY);
+	}
 	GNN_NEW_ARRAY(r->send, size + 1, GNN_MEM_MISC);
 	GNN_NEW_ARRAY(r->take, size + 1, GNN_MEM_MISC);
 out:

@@ -166,8 +166,6 @@ int gnn_feed_merge_init(struct gnn_feed *f)
 		GNN_TRY(alloc_pages(&w->offsets_, (rows + 1) * sizeof(*w->offsets_)));
 		GNN_TRY(alloc_pages(&w->source_, rows * sizeof(*w->source_)));
 		GNN_TRY(alloc_pages(&w->edges_, o->list_bytes));
-		GNN_TRY(alloc_pages(&w->round.move, (rows - o->chunk_rows) *
-			sizeof(*w->round.move)));
 		if (o->weighted)
 			GNN_TRY(alloc_pages(&w->edge_weights_, edge_room(f) * sizeof(float)));
 	}
@@ -182,7 +180,7 @@ uint64_t gnn_feed_merge_bytes(const struct gnn_feed_opts *o)
 {
 	uint64_t rows = o->share->size * o->chunk_rows;
 
-	return o->ahead * (rows * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(struct gnn_move)) +
+	return o->ahead * (rows * (sizeof(uint64_t) + sizeof(uint32_t)) +
 		o->list_bytes + (o->weighted ? o->list_bytes /
 			gnn_dtype_bytes(o->store->out.neighbors->dtype) * sizeof(float) : 0));
 }

@@ -197,6 +197,7 @@ struct gnn_feed_opts gnn_plan_feed(const struct gnn_plan *p, uint32_t layer,
 		.own_weights = c->weighted_degrees && d != NULL ? d->loop_weights : NULL,
 		.sample = {.fanout = c->fanout, .scaled = c->scales_sums},
 		.lists = o->backend->ops->group != NULL,
+		.moves = o->share != NULL && !o->backend->ops->unified,
 		.chunk_rows = p->layer[layer].chunk_rows, .list_bytes = p->list_bytes,
 		.read_bytes = p->read_bytes,
 		.entries = p->entries, .ahead = p->ahead, .verify = o->verify_reads};

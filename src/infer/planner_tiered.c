@@ -37,10 +37,6 @@ int gnn_plan_tier_check(const struct gnn_infer_opts *o, const struct gnn_degrees
 		o->gpu_store >= o->hot_store)
 		return gnn_err(GNN_ECONFIG, "--gpu-store %llu is part of --hot-store, which must "
 			"be larger", (unsigned long long)o->gpu_store);
-	if (!o->backend->ops->unified && o->share != NULL)
-		return gnn_err(GNN_ECONFIG, "--plan tiered: the stores of a GPU take rows of one "
-			"rank, not those of %u; give --plan partitioned, or --backend cpu",
-			o->share->size);
 	for (uint32_t l = 0; l < gnn_model_layers(o->model); l++) {
 		const struct gnn_conv *c = gnn_model_conv(o->model, l);
 

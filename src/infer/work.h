@@ -17,7 +17,7 @@
 
 /* What a round brings the executor: rows of its chunk that other ranks need, and theirs. */
 struct gnn_round {
-	uint32_t *row;  /* of the chunk, by rank that they go to; or, where lists are handed on, */
+	uint32_t *row;  /* of the chunk, by rank that they go to; or, where moves are asked for, */
 	struct gnn_move *move; /* of each such row, to its place among those that go */
 	uint64_t *send; /* (ranks + 1) where those for a rank begin in `row` */
 	uint64_t *take; /* (ranks + 1) where those of a rank come to stand, behind the chunk's */
@@ -56,6 +56,7 @@ struct gnn_feed_opts {
 	bool     own_entries; /* one a vertex of the range */
 	bool     drop_loops;
 	bool     lists;       /* hand on lists: the backend groups */
+	bool     moves;       /* several ranks: rows that go are listed as moves, for a backend */
 	bool     weighted;    /* edges bring their weights */
 	const float *own_weights; /* (V) of own entries, or NULL: 1 */
 	struct gnn_draw sample;

@@ -4,12 +4,14 @@
  * on a GPU, but for the GPU. With link=1 its rows go by NCCL, of which there is a stub then.
  *
  * usage: device_probe STORE MODEL OUT [fanout=N] [chunk=BYTES] [shards=N] [room=BYTES] [link=1]
+ *        [tiered=POLICY] [top=BYTES] [host=BYTES]: 1 is the smallest
  */
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/infer.h"
 #include "infer/program.h"
 #include "mpi/comm.h"
+#include "tier/evict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,10 +174,27 @@ static void make_device(bool linked)
 }
 
 struct words {
-	const char *store, *model, *out, *fanout;
-	uint64_t    chunk, shards;
+	const char *store, *model, *out, *fanout, *evict; /* evict: of the tiered plan; NULL */
+	uint64_t    chunk, shards, top, host;
 	bool        linked;
 };
+
+static enum gnn_evict_policy policy_of(const char *name)
+{
+	uint32_t i = 0;
+
+	while (name != NULL && i < GNN_EVICT_COUNT - 1 &&
+		strcmp(name, gnn_evict_ops_of((enum gnn_evict_policy)i)->name) != 0)
+		i++;
+	return (enum gnn_evict_policy)i;
+}
+
+static uint64_t store_bytes(const char *value)
+{
+	uint64_t bytes = strtoull(value, NULL, 10);
+
+	return bytes == 1 ? GNN_STORE_MIN : bytes;
+}
 
 static int read_words(struct words *w, int argc, char **argv)
 {
@@ -195,6 +214,12 @@ static int read_words(struct words *w, int argc, char **argv)
 			w->shards = strtoull(value, NULL, 10);
 		else if (strncmp(argv[i], "room=", 5) == 0)
 			room = strtoull(value, NULL, 10);
+		else if (strncmp(argv[i], "tiered=", 7) == 0)
+			w->evict = value;
+		else if (strncmp(argv[i], "top=", 4) == 0)
+			w->top = store_bytes(value);
+		else if (strncmp(argv[i], "host=", 5) == 0)
+			w->host = store_bytes(value);
 		else if (strncmp(argv[i], "link=", 5) == 0)
 			w->linked = *value == '1';
 		else
@@ -221,9 +246,13 @@ static int work(struct gnn_comm *c, const struct words *w)
 	o = (struct gnn_infer_opts){.store = store, .model = model, .comm = c, .backend = backend,
 		.out_path = w->out, .model_path = w->model, .chunk_bytes = w->chunk,
 		.shards = (uint32_t)w->shards, .threads = 6, .queue_depth = 2,
-		.plan = w->shards > 0 ? GNN_PLAN_PARTITIONED : GNN_PLAN_RESIDENT,
+		.plan = w->evict != NULL ? GNN_PLAN_TIERED :
+			w->shards > 0 ? GNN_PLAN_PARTITIONED : GNN_PLAN_RESIDENT,
+		.evict = (int)policy_of(w->evict), .gpu_store = w->top, .hot_store = w->host,
 		.engine = GNN_DIO_PREAD, .provenance = "{}"};
 	GNN_TRY(gnn_infer_run(&o, &report));
+	if (gnn_comm_rank(c) == 0)
+		fprintf(stderr, "evictions %llu\n", (unsigned long long)report.layer[0].evictions);
 out:
 	gnn_grouper_fini(&grouper);
 	gnn_program_fini(&program);
