@@ -142,6 +142,46 @@ class Bench(unittest.TestCase):
             self.assertEqual(row['flop_s'] > 0, row['what'].startswith('p'), row)
         self.assertIn('GFLOP/s', run('bench', 'aggregate', '--runs', 1, '--widths', 8))
 
+    def test_train(self):
+        store, sizes = self.name('labels.h5'), {}
+        run('generate', 'power', store, '--vertices', 3000, '--edges', 24000, '--feat-dim', 20,
+            '--classes', 5, '--train-count', 700)
+        before = sorted(os.listdir(self.folder.name))
+        for arch, ways in (('sage', 3), ('gat', 1)):
+            report = json.loads(run('bench', 'train', store, '--arch', arch, '--hidden', 16,
+                                    '--fanout', '3,4', '--batch-size', 200, '--runs', 2, '--json',
+                                    '--backend', 'cpu'))
+            self.assertEqual((report['command'], report['arch'], report['steps'], report['seeds']),
+                             ('bench train', arch, 4, 700))
+            self.assertEqual([(r['orchestration'], r['reuse']) for r in report['rows']],
+                             [('step-cpu', 'off'), ('layer', 'off'),
+                              ('layer', 'aggregates')][:ways])
+            for r in report['rows']:
+                self.assertTrue(0 < r['step_s_min'] <= r['step_s'] <= r['step_s_max'], r)
+                self.assertAlmostEqual(r['seeds_s'] * r['step_s'] * 4 / 700, 1, 6)
+                self.assertTrue(r['compute_s'] > 0 and r['collect_s'] > 0, r)
+                self.assertEqual((r['h2d_bytes'], r['gpu_samples']), (0, False))
+            sizes[arch] = [r['input_vertices'] for r in report['rows']]
+        trained = json.loads(run('train', store, '--arch', 'sage', '--hidden', 16, '--fanout',
+                                 '3,4', '--batch-size', 200, '--epochs', 1, '--json', '--out',
+                                 self.name('m.safetensors')))
+        self.assertEqual(sizes['sage'][:2], [trained['epochs'][0]['input_vertices'] / 4] * 2)
+        self.assertNotEqual(sizes['sage'][2], sizes['sage'][0])  # hops of its own
+        for name in set(os.listdir(self.folder.name)) - set(before):
+            self.assertTrue(name.startswith('m.'), name)
+        report = json.loads(run('bench', 'train', store, '--batches', 9, '--runs', 1, '--json',
+                                '--pipeline', 'off'))
+        self.assertEqual((report['steps'], report['seeds'], report['batch_size']), (9, 6300, 700))
+        self.assertIn('ms/step', run('bench', 'train', store, '--batches', 1, '--runs', 1))
+        for code, says, words in ((64, 'fanout', ['--fanout', '1,2,3']),
+                                  (64, 'heads', ['--heads', 2]),
+                                  (78, 'GPU', ['--gather', 'both', '--backend', 'cpu']),
+                                  (78, 'labor', ['--batch-dependency', 2]),
+                                  (71, 'host-memory', ['--host-memory', '2M'])):
+            run_fails(self, code, says, 'bench', 'train', store, *words)
+        run_fails(self, 78, 'label', 'bench', 'train', self.name('g.h5'))
+        run_fails(self, 64, 'bench train STORE.h5', 'bench', 'train')
+
     def test_refusals_of_measurements(self):
         store = self.name('g.h5')
         for words, says in ((['--blocks', '1M,,2M'], '--blocks'), (['--blocks', '100'], '4K'),

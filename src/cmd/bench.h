@@ -31,6 +31,7 @@ int gnn_bench_collective(const struct gnn_config *c);
 int gnn_bench_gather(const struct gnn_config *c);
 int gnn_bench_io   (const struct gnn_config *c);
 int gnn_bench_infer(const struct gnn_config *c);
+int gnn_bench_train(const struct gnn_config *c);
 
 GNN_END_DECLS
 

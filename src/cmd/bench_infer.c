@@ -15,11 +15,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096, BATCH = 32768 };
 
 _Static_assert((int)GNN_OPT_BASELINE_GATHER == (int)GNN_GATHER_LAYER_WISE &&
 	(int)GNN_OPT_BASELINE_VERTEX_WISE == (int)GNN_GATHER_VERTEX_WISE,
 	"the option's choices are the kinds");
+
+static uint64_t batch_of(const struct gnn_config *c)
+{
+	return c->batch_size > 0 ? c->batch_size : BATCH;
+}
 
 static double redundancy(const struct gnn_gather_report *r)
 {
@@ -68,7 +73,7 @@ static int print_json(const struct gnn_config *c, const struct gnn_store *s,
 		"vertex-wise");
 	gnn_json_u64(j, "vertices", s->vertices);
 	gnn_json_u64(j, "edges", s->edges);
-	gnn_json_u64(j, "batch_size", c->batch_size);
+	gnn_json_u64(j, "batch_size", batch_of(c));
 	gnn_json_u64(j, "feature_bytes", s->features->bytes);
 	gnn_json_open_array(j, "layers");
 	for (uint32_t i = 0; i < count; i++)
@@ -150,7 +155,7 @@ int gnn_bench_infer(const struct gnn_config *c)
 		&(struct gnn_backend_opts){.threads = (uint32_t)c->threads}));
 	GNN_TRY(gnn_gather_run(&(struct gnn_gather_opts){.store = store, .model = model,
 		.backend = backend, .kind = (enum gnn_gather_kind)c->baseline,
-		.out_path = c->out, .scratch = scratch, .batch = c->batch_size,
+		.out_path = c->out, .scratch = scratch, .batch = batch_of(c),
 		.batches = c->batches}, report, &count));
 	if (c->json)
 		GNN_TRY(print_json(c, store, report, count));

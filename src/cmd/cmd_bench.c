@@ -16,6 +16,7 @@ static const struct {
 	{"collective", 1, "collective", gnn_bench_collective},
 	{"gather", 1, "gather", gnn_bench_gather},
 	{"infer", 2, "infer STORE.h5", gnn_bench_infer},
+	{"train", 2, "train STORE.h5", gnn_bench_train},
 };
 
 int gnn_bench_list(struct gnn_bench_list *out, const char *option, const char *text)

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/devices.h"
+#include "cmd/train_job.h"
 #include "io/file.h"
 #include "mpi/comm.h"
 #include "train/report.h"
@@ -17,14 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
-	(int)GNN_OPT_ADAMW == (int)GNN_ADAMW && (int)GNN_OPT_SGD == (int)GNN_SGD &&
-	(int)GNN_OPT_SCHEDULE_LINEAR == (int)GNN_SCHEDULE_LINEAR &&
-	(int)GNN_OPT_SCHEDULE_COSINE == (int)GNN_SCHEDULE_COSINE &&
-	(int)GNN_OPT_SCHEDULE_STEP == (int)GNN_SCHEDULE_STEP &&
-	(int)GNN_OPT_HOT_DEGREE == (int)GNN_HOT_DEGREE &&
-	(int)GNN_OPT_HOT_WINDOW == (int)GNN_HOT_WINDOW &&
-	(int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
+_Static_assert((int)GNN_OPT_REUSE_AGGREGATES == (int)GNN_REUSE_AGGREGATES &&
 	(int)GNN_OPT_HYBRID_REPLAY == (int)GNN_HYBRID_REPLAY &&
 	(int)GNN_OPT_LATE_COLD == (int)GNN_LATE_COLD &&
 	(int)GNN_OPT_LATE_REPLAY == (int)GNN_LATE_REPLAY &&
@@ -33,10 +27,6 @@ _Static_assert((int)GNN_OPT_SAMPLER_LABOR == (int)GNN_SAMPLE_LABOR &&
 	"the choices are the module's");
 
 enum { PATH_BYTES = 4096, SETTINGS_BYTES = 4096 };
-
-/* Aggregates are never stale; of stale rows this many cost no accuracy on any graph tried. */
-#define HOT_RATIO       .2
-#define HOT_RATIO_STALE .02
 
 /* What the options become: lists read, names made. */
 struct job {
@@ -82,97 +72,6 @@ static int name_files(struct job *j, const struct gnn_config *c)
 	j->o.checkpoint = j->checkpoint;
 	j->o.hybrid_log = j->hybrid;
 	j->o.late_log = j->late;
-out:
-	return rc;
-}
-
-/* The next word of a list, up to a comma; false behind the last. */
-static bool next_word(const char **text, char *word, size_t bytes)
-{
-	const size_t length = strcspn(*text, ",");
-
-	if (**text == '\0' || length >= bytes)
-		return false;
-	memcpy(word, *text, length);
-	word[length] = '\0';
-	*text += length + ((*text)[length] == ',');
-	return true;
-}
-
-/* One number for every layer, or a list as long as the layers. */
-static int check_length(const char *option, uint32_t found, uint64_t layers)
-{
-	if (found != 1 && found != layers)
-		return gnn_err(GNN_EUSAGE, "--%s has %u numbers: wanted one, or one for each of "
-			"%llu layers", option, found, (unsigned long long)layers);
-	return GNN_OK;
-}
-
-static int read_fanout(struct job *j, const struct gnn_config *c)
-{
-	const char *text = c->fanouts;
-	uint32_t count = 0;
-	char word[32];
-	int rc;
-
-	for (; count < GNN_NET_LAYERS_MAX && next_word(&text, word, sizeof(word)); count++) {
-		if (strcmp(word, "all") == 0)
-			j->o.fanout[count] = GNN_FANOUT_ALL;
-		else if (!gnn_units_parse_count(word, &j->o.fanout[count]) ||
-			j->o.fanout[count] == 0)
-			return gnn_err(GNN_EUSAGE, "--fanout wants numbers from 1, or all, such as "
-				"5,10; found '%.60s'", c->fanouts);
-	}
-	if (*text != '\0')
-		return gnn_err(GNN_EUSAGE, "--fanout wants numbers from 1, or all, one for each of "
-			"%llu layers; found '%.60s'", (unsigned long long)c->layers, c->fanouts);
-	GNN_TRY(check_length("fanout", count, c->layers));
-	for (uint32_t l = count; l < c->layers; l++)
-		j->o.fanout[l] = j->o.fanout[0];
-out:
-	return rc;
-}
-
-static int read_weight_decay(struct job *j, const struct gnn_config *c)
-{
-	double *decay = j->o.optim.weight_decay;
-	const char *text = c->weight_decay;
-	uint32_t count = 0;
-	bool good = true;
-	char word[32];
-	int rc;
-
-	for (; count < GNN_NET_LAYERS_MAX && next_word(&text, word, sizeof(word)); count++)
-		good &= gnn_units_parse_real(word, &decay[count]) && decay[count] >= 0;
-	if (!good || *text != '\0')
-		return gnn_err(GNN_EUSAGE, "--weight-decay wants numbers from 0 such as 5e-4,0; "
-			"found '%.60s'", c->weight_decay);
-	GNN_TRY(check_length("weight-decay", count, c->layers));
-	for (uint32_t l = count; l < c->layers; l++)
-		decay[l] = decay[0];
-out:
-	return rc;
-}
-
-/* One number is of all layers but the last, which has one head. */
-static int read_heads(struct job *j, const struct gnn_config *c)
-{
-	uint32_t list[GNN_SETTING_LIST_MAX], count = 0;
-	int rc = GNN_OK;
-
-	if (c->heads != NULL && c->arch != GNN_ARCH_GAT)
-		return gnn_err(GNN_EUSAGE, "%s has no heads",
-			gnn_arch_name((enum gnn_arch)c->arch));
-	if (c->heads != NULL && !gnn_settings_parse_list(c->heads, 1, 1 << 16, list, &count))
-		return gnn_err(GNN_EUSAGE, "--heads wants numbers such as 8,1; found '%.60s'",
-			c->heads);
-	if (count > 0)
-		GNN_TRY(check_length("heads", count, c->layers));
-	for (uint32_t l = 0; l < c->layers; l++) {
-		const bool alone = count == 0 || (count == 1 && l + 1 == c->layers && l > 0);
-
-		j->o.shape.heads[l] = alone ? 1 : list[count == 1 ? 0 : l];
-	}
 out:
 	return rc;
 }
@@ -287,8 +186,6 @@ static int check_options(const struct gnn_config *c)
 			"do; give --backend cpu", gnn_comm_size(c->comm));
 	if (c->out == NULL)
 		return gnn_err(GNN_EUSAGE, "train needs --out M.safetensors");
-	if (c->dependency > 1 && c->sampler != GNN_OPT_SAMPLER_LABOR)
-		return gnn_err(GNN_ECONFIG, "--batch-dependency is of --sampler labor");
 	if (gnn_option_given(c, "momentum") && c->optimizer != GNN_OPT_SGD)
 		return gnn_err(GNN_ECONFIG, "--momentum is of --optimizer sgd");
 	if (c->momentum >= 1)
@@ -320,35 +217,15 @@ static int check_cache(const struct job *j, const struct gnn_config *c)
 	return GNN_OK;
 }
 
-static enum gnn_gather_wish told_gather(const struct gnn_config *c)
-{
-	static const enum gnn_gather_wish wishes[] = {
-		[GNN_OPT_GATHER_AUTO] = GNN_WISH_AUTO,
-		[GNN_OPT_GATHER_STAGED] = GNN_WISH_STAGED,
-		[GNN_OPT_GATHER_ZERO_COPY] = GNN_WISH_ZERO_COPY,
-		[GNN_OPT_GATHER_BOTH] = GNN_WISH_BOTH,
-	};
-
-	return wishes[c->gather];
-}
-
 /* Who samples and who gathers, and what that leaves of --gather. */
 static int choose_gather(struct job *j, const struct gnn_config *c)
 {
-	static const struct gnn_table_wish of[] = {
-		[GNN_OPT_ORCHESTRATION_AUTO] = {GNN_WISH_AUTO, GNN_SAMPLE_AUTO, false},
-		[GNN_OPT_STEP_CPU] = {GNN_WISH_STAGED, GNN_SAMPLE_HOST, false},
-		[GNN_OPT_STEP_GPU_SAMPLE] = {GNN_WISH_STAGED, GNN_SAMPLE_DEVICE, false},
-		[GNN_OPT_STEP_GPU_GATHER] = {GNN_WISH_DEVICE, GNN_SAMPLE_HOST, false},
-		[GNN_OPT_STEP_GPU] = {GNN_WISH_DEVICE, GNN_SAMPLE_DEVICE, false},
-		[GNN_OPT_LAYER] = {GNN_WISH_STAGED, GNN_SAMPLE_AUTO, false},
-	};
-	const enum gnn_gather_wish told = told_gather(c);
+	const enum gnn_gather_wish told = gnn_train_told_gather(c);
 	struct gnn_table_wish *w = &j->o.device;
 	const bool gpu = !j->o.backend->ops->unified;
 	int rc;
 
-	*w = of[c->orchestration];
+	*w = gnn_train_wish((enum gnn_opt_orchestration)c->orchestration);
 	if (c->reuse == GNN_OPT_REUSE_EMBEDDINGS)
 		w->gather = GNN_WISH_AUTO;
 	w->cached = c->cache_ratio > 0;
@@ -381,32 +258,12 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	GNN_TRY(check_options(c));
 	GNN_TRY(check_layerwise(c));
 	GNN_TRY(name_files(j, c));
-	GNN_TRY(read_fanout(j, c));
-	GNN_TRY(read_weight_decay(j, c));
-	GNN_TRY(read_heads(j, c));
+	GNN_TRY(gnn_train_read_batches(&j->o, c));
+	GNN_TRY(gnn_train_read_learning(&j->o, c));
 	GNN_TRY(list_settings(j, c));
 	j->o.settings = j->settings;
-	j->o.threads = (uint32_t)c->threads;
 	j->o.resume = c->resume;
 	j->o.scratch = c->scratch;
-	j->o.shape.arch = (enum gnn_arch)c->arch;
-	j->o.shape.layers = (uint32_t)c->layers;
-	for (uint32_t l = 0; l < c->layers; l++)
-		j->o.shape.channels[l] = (uint32_t)c->hidden;
-	j->o.dropout = c->dropout;
-	j->o.sampling = (enum gnn_sampling)c->sampler;
-	j->o.dependency = c->dependency;
-	j->o.batch_size = c->batch_size;
-	j->o.epochs = c->epochs;
-	j->o.optim.kind = (enum gnn_optimizer)c->optimizer;
-	j->o.optim.schedule = (enum gnn_schedule)c->schedule;
-	j->o.optim.lr = c->lr;
-	j->o.optim.momentum = c->momentum;
-	j->o.optim.clip = isnan(c->clip) ? 0 : c->clip;
-	j->o.eval_every = c->eval_every;
-	j->o.patience = c->patience;
-	j->o.metric = (enum gnn_metric)c->metric;
-	j->o.pipeline = c->pipeline == GNN_OPT_ON;
 	j->o.precomputed = c->bottom == GNN_OPT_BOTTOM_PRECOMPUTED;
 	j->o.layerwise = c->orchestration == GNN_OPT_LAYER;
 	j->o.reuse = (enum gnn_reuse)c->reuse;
@@ -414,13 +271,8 @@ static int make_job(struct job *j, const struct gnn_config *c)
 	j->o.late = (enum gnn_late_mode)c->late;
 	j->o.hot_backward = c->hot_backward == GNN_OPT_BACKWARD_AGGREGATE ||
 		(c->hot_backward == GNN_OPT_BACKWARD_AUTO && has_aggregate_gradient(c));
-	j->o.super_batch = c->super_batch;
-	j->o.hot_ratio = !isnan(c->hot_ratio) ? c->hot_ratio :
-		c->reuse == GNN_OPT_REUSE_EMBEDDINGS ? HOT_RATIO_STALE : HOT_RATIO;
-	j->o.hot_policy = (enum gnn_hot_policy)c->hot_policy;
 	j->o.cache_ratio = c->cache_ratio;
 	j->o.cache_policy = (enum gnn_hot_policy)c->cache_policy;
-	j->o.seed = c->seed;
 out:
 	return rc;
 }

@@ -107,7 +107,8 @@ static int choose_blocks(struct gnn_table *t, const struct gnn_batches_opts *fro
 		GNN_IN_PLACE_BLOCKS, 2 * GNN_IN_PLACE_BLOCKS, 4 * GNN_IN_PLACE_BLOCKS};
 	struct gnn_carrier_opts o = {.batches = *from, .table = t, .threads = threads,
 		.pipeline = from->workers > 0};
-	uint64_t ns, least = UINT64_MAX;
+	struct gnn_rehearsed seen;
+	uint64_t least = UINT64_MAX;
 	uint32_t best = GNN_IN_PLACE_BLOCKS;
 	int rc;
 
@@ -115,12 +116,12 @@ static int choose_blocks(struct gnn_table *t, const struct gnn_batches_opts *fro
 	o.batches.last_step = gnn_min_u64(STEPS, from->last_step);
 	for (uint32_t i = 0; i < GNN_COUNT_OF(blocks); i++) {
 		t->blocks = blocks[i];
-		GNN_TRY(gnn_rehearse(&o, STEP_RUNS, 0, &ns));
+		GNN_TRY(gnn_rehearse(&o, STEP_RUNS, 0, &seen));
 		gnn_log(GNN_LOG_DEBUG, "train", "rows in place by %u blocks: %.3f ms a step",
-			blocks[i], (double)ns * 1e-6 / (double)o.batches.last_step);
-		if ((double)ns > CLEARLY * (double)least)
+			blocks[i], (double)seen.ns * 1e-6 / (double)o.batches.last_step);
+		if ((double)seen.ns > CLEARLY * (double)least)
 			break;
-		least = ns;
+		least = seen.ns;
 		best = blocks[i];
 	}
 	gnn_log(GNN_LOG_INFO, "train", "rows in place by %u blocks: %.3f ms a step", best,

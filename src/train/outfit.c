@@ -48,10 +48,12 @@ static int open_way(struct gnn_outfit *f)
 	GNN_TRY(gnn_prepare_layerwise(&f->hot, &f->onehop, f->o.source, o, &batches));
 	batches = gnn_outfit_batches(f, 0);
 	GNN_TRY(gnn_prepare_memory(&foreseen, f->hot, o, &batches));
-	GNN_TRY(gnn_evaluator_create(&f->evaluator, &(struct gnn_evaluator_opts){
-		.source = f->o.source, .net = f->o.net, .backend = o->backend, .comm = o->comm,
-		.devices_shared = o->devices_shared, .metric = o->metric, .threads = o->threads,
-		.folder = o->checkpoint, .scratch = o->scratch, .foreseen = &foreseen}));
+	if (!f->o.timed)
+		GNN_TRY(gnn_evaluator_create(&f->evaluator, &(struct gnn_evaluator_opts){
+			.source = f->o.source, .net = f->o.net, .backend = o->backend,
+			.comm = o->comm, .devices_shared = o->devices_shared, .metric = o->metric,
+			.threads = o->threads, .folder = o->checkpoint, .scratch = o->scratch,
+			.foreseen = &foreseen}));
 	GNN_TRY(gnn_prepare_gather(&f->table, &f->cache, f->hot, o, &batches,
 		gnn_foreseen_bytes(&foreseen)));
 out:

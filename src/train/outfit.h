@@ -1,7 +1,7 @@
 /*
  * train/outfit.h - what a training has beside its net: by which way, from where, evaluated by whom.
  *
- * Flow     options, source, net -> [outfit] -> train
+ * Flow     options, source, net -> [outfit] -> train, bench
  * Owns     hot vertices, the table, a cache, the evaluator; the options, settled
  * Lends    all of them, until close
  * Thread   one caller; collective
@@ -20,6 +20,7 @@ struct gnn_outfit_opts {
 	struct gnn_train_source *source;
 	struct gnn_net          *net;
 	uint64_t                 steps; /* of the training */
+	bool                     timed; /* only, so that nothing is evaluated */
 };
 
 struct gnn_outfit {

@@ -21,20 +21,37 @@ out:
 	return rc;
 }
 
-static int run(struct gnn_net *n, const struct gnn_carrier_opts *o, uint64_t skipped, uint64_t *ns)
+static void add(struct gnn_rehearsed *r, const struct gnn_carrier_opts *o,
+	const struct gnn_there *t, double compute_s)
+{
+	r->steps++;
+	r->input_vertices += o->batches.onehop != NULL ? t->bottom.gathered : t->sample.id_count;
+	r->h2d_bytes += t->copied_bytes;
+	r->sample_s += t->sample_s;
+	r->collect_s += t->collect_s;
+	r->transfer_s += t->transfer_s;
+	r->compute_s += compute_s;
+}
+
+static int run(struct gnn_net *n, const struct gnn_carrier_opts *o, uint64_t skipped,
+	struct gnn_rehearsed *out)
 {
 	struct gnn_backend *b = o->batches.backend;
 	struct gnn_carrier *carrier = NULL;
+	struct gnn_rehearsed r = {0};
 	struct gnn_there *t;
-	uint64_t start, done = 0;
+	uint64_t start, begun, done = 0;
 	int rc;
 
 	GNN_TRY(gnn_carrier_start(&carrier, o));
 	start = gnn_clock_ns();
 	while ((rc = gnn_carrier_next(carrier, &t)) == GNN_OK) {
+		begun = gnn_clock_ns();
 		if (t->seed_count > 0) /* of several ranks one may have none */
 			GNN_TRY(differentiate(n, &o->batches, t));
 		GNN_TRY(b->ops->sync(b));
+		if (done >= skipped)
+			add(&r, o, t, gnn_clock_s_since(begun));
 		gnn_carrier_put(carrier, t);
 		if (++done == skipped)
 			start = gnn_clock_ns();
@@ -42,21 +59,24 @@ static int run(struct gnn_net *n, const struct gnn_carrier_opts *o, uint64_t ski
 	if (rc != GNN_EOF)
 		goto out;
 	rc = GNN_OK;
-	*ns = gnn_min_u64(*ns, gnn_clock_ns() - start);
+	r.ns = gnn_clock_ns() - start;
+	if (r.ns < out->ns)
+		*out = r;
 out:
 	gnn_carrier_stop(carrier);
 	return rc;
 }
 
-int gnn_rehearse(const struct gnn_carrier_opts *o, uint32_t runs, uint64_t skipped, uint64_t *ns)
+int gnn_rehearse(const struct gnn_carrier_opts *o, uint32_t runs, uint64_t skipped,
+	struct gnn_rehearsed *out)
 {
 	struct gnn_net *n = NULL;
 	int rc;
 
-	*ns = UINT64_MAX;
+	*out = (struct gnn_rehearsed){.ns = UINT64_MAX};
 	GNN_TRY(gnn_net_create_like(&n, o->batches.net));
 	for (uint32_t i = 0; i < runs; i++)
-		GNN_TRY(run(n, o, skipped, ns));
+		GNN_TRY(run(n, o, skipped, out));
 out:
 	gnn_net_destroy(n);
 	return rc;

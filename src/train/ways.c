@@ -60,6 +60,7 @@ static int measure(struct contest *c, struct candidate *x)
 	struct gnn_table table = there ? *c->o.table : c->table;
 	struct gnn_batches_opts batches = *c->o.batches;
 	const bool piped = there && c->train.pipeline;
+	struct gnn_rehearsed seen;
 	struct gnn_onehop_opts onehop;
 	const uint64_t skipped = piped ? c->steps / 2 : 0; /* while it fills */
 	int rc;
@@ -81,8 +82,8 @@ static int measure(struct contest *c, struct candidate *x)
 	}
 	GNN_TRY(gnn_rehearse(&(struct gnn_carrier_opts){.batches = batches, .table = &table,
 		.pipeline = piped, .threads = c->train.threads}, piped ? 1 : RUNS, skipped,
-		&x->ns));
-	x->ns /= c->steps - skipped;
+		&seen));
+	x->ns = seen.ns / (c->steps - skipped);
 	GNN_TRY(gnn_comm_reduce_u64(c->train.comm, GNN_REDUCE_MAX, &x->ns, 1));
 out:
 	return rc;
