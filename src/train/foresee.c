@@ -99,6 +99,7 @@ static void load_layers(struct gnn_foreseen *f, const struct gnn_foresee_opts *o
 	const struct gnn_net *n = o->batches->net;
 	struct gnn_block bare = {0};
 
+	f->load.dropped = o->gathers;
 	gnn_block_bare(&bare, s->block[0].dst_count);
 	for (uint32_t l = 0; l < s->layers; l++)
 		gnn_net_load_layer(&f->load, n, l,

@@ -28,6 +28,7 @@ struct gnn_foresee_opts {
 	bool                   mixed;     /* embeddings of hot vertices */
 	bool                   late;      /* which may be late, and are drawn then */
 	bool                   samples;   /* a device may have to */
+	bool                   gathers;   /* a device does, and drops what it gathers */
 };
 
 struct gnn_foreseen {

@@ -85,7 +85,7 @@ void gnn_net_load_layer(struct gnn_net_load *l, const struct gnn_net *n, uint32_
 
 	l->rows = gnn_max_u64(l->rows, gnn_max_u64(s.dst, s.src));
 	take(&s, GNN_SLOT_Y, s.dst * s.out);
-	if (training && n->dropout > 0)
+	if (training && n->dropout > 0 && !(layer == 0 && l->dropped))
 		take(&s, GNN_SLOT_X, (s.bare ? gnn_net_parts(arch) : 1) * s.src * s.in);
 	if (training && layer > 0)
 		take(&s, GNN_SLOT_DX, s.src * s.in);

@@ -18,6 +18,7 @@
 struct gnn_net_load {
 	uint64_t bytes[GNN_NET_LAYERS_MAX][16]; /* by slot of a layer, at the most so far */
 	uint64_t rows;                          /* of the largest block */
+	bool     dropped;                       /* the first layer's rows come behind dropout */
 	uint64_t sums, panel;                   /* bytes of the CPU's own scratch: sums of weight
 	                                           gradients; rows in front of and behind a product,
 	                                           of each thread */

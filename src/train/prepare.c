@@ -75,6 +75,13 @@ out:
 	return rc;
 }
 
+/* Known before the table is there; with embeddings some rows are made otherwise. */
+static bool device_gathers(const struct gnn_train_opts *o)
+{
+	return o->reuse != GNN_REUSE_EMBEDDINGS && (o->device.gather == GNN_WISH_DEVICE ||
+		o->device.gather == GNN_WISH_ZERO_COPY || o->device.gather == GNN_WISH_BOTH);
+}
+
 int gnn_prepare_memory(struct gnn_foreseen *f, const struct gnn_hot *hot,
 	const struct gnn_train_opts *o, const struct gnn_batches_opts *batches)
 {
@@ -83,7 +90,8 @@ int gnn_prepare_memory(struct gnn_foreseen *f, const struct gnn_hot *hot,
 		.layerwise = o->layerwise, .mixed = o->reuse == GNN_REUSE_EMBEDDINGS,
 		.late = o->late != GNN_LATE_WAIT,
 		.samples = o->device.sample != GNN_SAMPLE_HOST &&
-			batches->source->lists->weight == NULL});
+			batches->source->lists->weight == NULL,
+		.gathers = device_gathers(o)});
 }
 
 int gnn_prepare_gather(struct gnn_table *t, struct gnn_cache **cache, const struct gnn_hot *hot,

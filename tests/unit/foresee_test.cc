@@ -7,6 +7,7 @@
 #include "op/grad.h"
 #include "train/carrier.h"
 #include "train/foresee.h"
+#include "train/prepare.h"
 #include "unit/carrier_fixture.h"
 
 namespace {
@@ -51,12 +52,13 @@ struct Case {
 	double   dropout;
 	bool     pipeline;
 	gnn_sample_wish sample;
+	gnn_gather_wish gather = GNN_WISH_STAGED;
 };
 
 struct Training {
 	Training(gnn_backend *b, Source &source, const Case &s) : backend(b)
 	{
-		const gnn_table_wish wish{GNN_WISH_STAGED, s.sample, false, 0};
+		const gnn_table_wish wish{s.gather, s.sample, false, 0};
 		gnn_net_opts no{};
 
 		no.backend = b;
@@ -85,6 +87,7 @@ struct Training {
 		foresee.batches = &batches;
 		foresee.pipeline = s.pipeline;
 		foresee.samples = table.samples;
+		foresee.gathers = s.gather != GNN_WISH_STAGED;
 	}
 	~Training()
 	{
@@ -144,9 +147,13 @@ TEST(Foresee, WhatIsTakenIsForeseenAndNotMuchMore)
 		Case{GNN_ARCH_SAGE, 3, 1, 1, 0.0, false, GNN_SAMPLE_HOST},
 		Case{GNN_ARCH_GIN, 32, 1, 2, 0.2, true, GNN_SAMPLE_DEVICE},
 		Case{GNN_ARCH_GAT, 8, 3, 2, 0.5, true, GNN_SAMPLE_HOST},
-		Case{GNN_ARCH_GAT, 8, 3, 3, 0.0, false, GNN_SAMPLE_DEVICE}}) {
+		Case{GNN_ARCH_GAT, 8, 3, 3, 0.0, false, GNN_SAMPLE_DEVICE},
+		Case{GNN_ARCH_GCN, 2, 1, 2, 0.5, true, GNN_SAMPLE_DEVICE, GNN_WISH_ZERO_COPY},
+		Case{GNN_ARCH_SAGE, 3, 1, 2, 0.5, false, GNN_SAMPLE_HOST, GNN_WISH_DEVICE},
+		Case{GNN_ARCH_GAT, 2, 1, 1, 0.5, false, GNN_SAMPLE_DEVICE, GNN_WISH_BOTH}}) {
 		SCOPED_TRACE(testing::Message() << "arch " << s.arch << ", layers " << s.layers
-			<< ", hidden " << s.hidden << ", sample " << s.sample);
+			<< ", hidden " << s.hidden << ", sample " << s.sample << ", gather "
+			<< s.gather);
 		Counted device;
 		Source source;
 		Training t(device.backend, source, s);
@@ -184,6 +191,30 @@ TEST(Foresee, WhatDoesNotFitIsRefusedWithWhatWould)
 	room = 1000;
 	EXPECT_EQ(gnn_foresee_check(&f, &t.foresee), GNN_EOS);
 	EXPECT_EQ(strstr(gnn_err_text(), "--batch-size"), nullptr) << gnn_err_text();
+}
+
+/* Rows that a device gathers come behind dropout: there is no copy of them, which none takes. */
+TEST(Foresee, RowsThatComeBehindDropoutAreThereOnce)
+{
+	Counted device;
+	Source source;
+	Training t(device.backend, source, {GNN_ARCH_GCN, 2, 1, 2, 0.5, false, GNN_SAMPLE_HOST});
+	gnn_train_opts o{};
+	gnn_foreseen copied{}, once{};
+
+	o.backend = device.backend;
+	o.dropout = 0.5;
+	ASSERT_EQ(gnn_prepare_memory(&copied, nullptr, &o, &t.batches), GNN_OK) << gnn_err_text();
+	for (gnn_gather_wish gather : {GNN_WISH_DEVICE, GNN_WISH_ZERO_COPY, GNN_WISH_BOTH}) {
+		o.device.gather = gather;
+		ASSERT_EQ(gnn_prepare_memory(&once, nullptr, &o, &t.batches), GNN_OK);
+		EXPECT_EQ(copied.layers - once.layers, once.rows * DIM * sizeof(float) * 5 / 4);
+	}
+	for (gnn_gather_wish gather : {GNN_WISH_AUTO, GNN_WISH_STAGED}) { /* may be staged */
+		o.device.gather = gather;
+		ASSERT_EQ(gnn_prepare_memory(&once, nullptr, &o, &t.batches), GNN_OK);
+		EXPECT_EQ(once.layers, copied.layers);
+	}
 }
 
 /* Tables and caches leave room for batches. */
