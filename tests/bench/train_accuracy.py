@@ -2,19 +2,22 @@
 """Test figures at the best validation epoch, over seeds: gnnrun beside PyG on the same model.
 
 usage: train_accuracy.py GNNRUN STORE.h5 [--arch gcn|sage] [--hidden 64] [--layers 2] [--epochs 100]
-                         [--dropout 0.5] [--lr 0.01] [--weight-decay 0] [--seeds 10] [--threads 1]
-                         [--sampled 10,10] [--batch-size 512] [--batch-epochs 20] [--json FILE]
+                         [--dropout 0.5] [--lr 0.01] [--weight-decay 0] [--seeds 10]
+                         [--first-seed 0] [--threads 1] [--sampled 10,10] [--batch-size 512]
+                         [--batch-epochs 20] [--only REGEX] [--json FILE]
 
 Full batches first: all in-edges, the whole split as one step, Adam, PyG's own initial weights on
 its side and gnnrun's on the other, a figure of every split behind each epoch. PyG's GCNConv and
 SAGEConv get the graph as a sparse matrix, normalised once over the whole graph as gcn_norm does,
 which is the same sum. Then gnnrun in batches of --batch-size: with all in-edges and with --sampled,
 the same steps. Mean and standard deviation; accuracy, or area under the curve for two classes where
---metric rocauc is given. Needs torch, torch_geometric, numpy and h5py.
+--metric rocauc is given. --weight-decay is one number or one a layer; --only takes the ways whose
+names match. Needs torch, torch_geometric, numpy and h5py.
 """
 import argparse
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -34,13 +37,15 @@ parser.add_argument('--layers', type=int, default=2)
 parser.add_argument('--epochs', type=int, default=100)
 parser.add_argument('--dropout', type=float, default=0.5)
 parser.add_argument('--lr', type=float, default=0.01)
-parser.add_argument('--weight-decay', type=float, default=0)
+parser.add_argument('--weight-decay', default='0')
 parser.add_argument('--metric', choices=('accuracy', 'rocauc'), default='accuracy')
 parser.add_argument('--seeds', type=int, default=10)
+parser.add_argument('--first-seed', type=int, default=0)
 parser.add_argument('--threads', type=int, default=1)
 parser.add_argument('--sampled', default='10,10')
 parser.add_argument('--batch-size', type=int, default=512)
 parser.add_argument('--batch-epochs', type=int, default=20)
+parser.add_argument('--only', default='')
 parser.add_argument('--json')
 args = parser.parse_args()
 torch.set_num_threads(args.threads)
@@ -99,8 +104,9 @@ class Peer:
     def run(self, seed):
         torch.manual_seed(seed)
         convs, best = self.make(), (-1, 0)
-        optimizer = torch.optim.Adam(convs.parameters(), lr=args.lr,
-                                     weight_decay=args.weight_decay)
+        decay = [float(x) for x in args.weight_decay.split(',')]
+        optimizer = torch.optim.Adam([{'params': conv.parameters(), 'weight_decay': x} for conv, x
+                                      in zip(convs, decay * len(convs))], lr=args.lr)
         for _ in range(args.epochs):
             optimizer.zero_grad()
             y = self.forward(convs, True)
@@ -119,7 +125,7 @@ def ours(folder, seed, *options):
     report = json.loads(subprocess.run(
         [args.gnnrun, 'train', args.store, '--arch', args.arch, '--layers', str(args.layers),
          '--hidden', str(args.hidden), '--lr', str(args.lr), '--dropout', str(args.dropout),
-         '--weight-decay', str(args.weight_decay), '--metric', args.metric, '--seed', str(seed),
+         '--weight-decay', args.weight_decay, '--metric', args.metric, '--seed', str(seed),
          '--threads', str(args.threads), '--backend', 'cpu', '--json', '--log', 'error',
          *map(str, options), '--out', os.path.join(folder, 'm.safetensors')],
         check=True, capture_output=True, text=True).stdout)
@@ -136,9 +142,10 @@ def main():
              lambda folder, seed: ours(folder, seed, '--fanout', 'all', *batches)),
             (f'gnnrun, batches of {args.batch_size}, {args.sampled}',
              lambda folder, seed: ours(folder, seed, '--fanout', args.sampled, *batches)))
+    ways = [way for way in ways if re.search(args.only, way[0])]
     figures = {name: [] for name, _ in ways}
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(args.seeds):
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
             for name, way in ways:
                 figures[name].append(100 * way(folder, seed))
             if args.json:
