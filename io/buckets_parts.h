@@ -11,6 +11,7 @@
 #define GNN_IO_BUCKETS_PARTS_H
 
 #include "io/buckets.h"
+#include "io/lanesort.h"
 
 #include <pthread.h>
 
@@ -41,6 +42,7 @@ struct gnn_buckets {
 	struct gnn_buckets_opts opts;
 	struct gnn_bucket_layout layout;
 	const struct gnn_bucket_ops *ops;
+	gnn_lanesort_fn sort;                /* by source; NULL: digit after digit */
 	uint64_t rows, keys, edges;
 	struct gnn_bucketset *set, *by_dst;  /* what is sorted; where it goes from there, or NULL */
 	bool in_by_dst;                      /* what is sorted is that */

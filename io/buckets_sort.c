@@ -101,11 +101,18 @@ struct sorted {
 	uint64_t count;
 };
 
+/* Keys of one bucket, without weights: equal ones are the same. */
+static void sort_lanes(const struct gnn_buckets *b, uint32_t bucket, const struct sorted *s)
+{
+	gather(b, bucket, s->key);
+	b->sort(s->key, s->spare, s->count, b->layout.bits + b->layout.shift);
+}
+
 /*
  * Digit after digit, from the lowest. The places of the last one have moved on to the ends of the
  * rows then, if the row is one digit: they are added to `first` and put into `end`.
  */
-static void sort_bucket(const struct gnn_buckets *b, uint32_t bucket, struct sorted *s,
+static void sort_digits(const struct gnn_buckets *b, uint32_t bucket, struct sorted *s,
 	uint32_t first, uint32_t *end, uint64_t rows)
 {
 	struct gnn_bucket_digit digit[GNN_BUCKET_DIGITS_MAX];
@@ -208,7 +215,8 @@ static int work_on_bucket(struct gnn_bucket_worker *w, uint32_t bucket, struct g
 	struct gnn_buckets *b = w->buckets;
 	uint64_t rows = rows_of(b, bucket), first = (uint64_t)bucket << b->layout.shift;
 	struct sorted s = {w->key, w->spare, gnn_bucketset_count(b->set, bucket)};
-	bool large = gnn_buckets_is_large(b, s.count), ends = gnn_bucket_row_is_digit(&b->layout);
+	bool large = gnn_buckets_is_large(b, s.count), lanes = !b->in_by_dst && b->sort != NULL;
+	bool ends = !lanes && gnn_bucket_row_is_digit(&b->layout);
 	uint32_t *end = b->end + first;
 	uint64_t duplicates = 0;
 	int rc = GNN_OK;
@@ -217,7 +225,10 @@ static int work_on_bucket(struct gnn_bucket_worker *w, uint32_t bucket, struct g
 		return GNN_OK;
 	if (large)
 		s = (struct sorted){b->large_key, b->large_spare, s.count};
-	sort_bucket(b, bucket, &s, (uint32_t)d->edges, end, rows);
+	if (lanes)
+		sort_lanes(b, bucket, &s);
+	else
+		sort_digits(b, bucket, &s, (uint32_t)d->edges, end, rows);
 	if (!b->in_by_dst) {
 		uint64_t count = s.count;
 
@@ -296,7 +307,8 @@ static int open_large(struct gnn_buckets *b)
 	if (!gnn_buckets_is_large(b, largest))
 		return GNN_OK;
 	GNN_TRY(gnn_mem_pages(&b->large_key, largest * b->ops->bytes, GNN_MEM_SORT));
-	if (gnn_bucket_digits(&b->layout, 1, !b->in_by_dst, digit) > 1)
+	if ((b->sort != NULL && !b->in_by_dst) ||
+		gnn_bucket_digits(&b->layout, 1, !b->in_by_dst, digit) > 1)
 		GNN_TRY(gnn_mem_pages(&b->large_spare, largest * b->ops->bytes, GNN_MEM_SORT));
 	if (b->opts.weighted) {
 		GNN_TRY(gnn_mem_pages(&block, largest * sizeof(float), GNN_MEM_SORT));
@@ -321,12 +333,19 @@ out:
 	return rc;
 }
 
+/* How buckets by source are sorted. Equal edges keep their order with weights. */
+static gnn_lanesort_fn sort_of(const struct gnn_buckets *b)
+{
+	return b->opts.weighted ? NULL : gnn_lanesort(b->ops->bytes);
+}
+
 static int open_buckets(struct gnn_buckets *b)
 {
 	int rc;
 
 	b->layout = *gnn_bucketset_layout(b->set);
 	b->ops = gnn_bucket_ops(&b->layout);
+	b->sort = sort_of(b);
 	b->rows = gnn_edgepool_id_end(b->opts.pool);
 	largest_of(b->set, &b->keys);
 	b->edges = b->keys;
