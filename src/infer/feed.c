@@ -478,6 +478,7 @@ int gnn_feed_start(struct gnn_feed **out, const struct gnn_feed_opts *o)
 	if (o->share != NULL)
 		GNN_TRY(make_packets(f));
 	f->grouper.now = gnn_nextuse_now(o->next);
+	f->grouper.cursor = o->cursor;
 	GNN_TRY(open_streams(f));
 	GNN_TRY(gnn_stage_start(&f->stage, "control", run, f));
 	*out = f;

@@ -95,16 +95,20 @@ static uint64_t arena_least(const struct gnn_infer_opts *o, uint64_t width)
 	return (uint64_t)sqrt(bytes * GNN_PAGE_BYTES);
 }
 
-/* In-lists, and of several ranks the longest of them twice: they are sorted as messages come. */
+/*
+ * In-lists with how far each vertex is in its own, and of several ranks the longest of them twice:
+ * they are sorted as messages come.
+ */
 static uint64_t in_list_bytes(const struct gnn_infer_opts *o, const struct gnn_degrees *d)
 {
+	uint64_t bytes = gnn_inlists_bytes(o->store) + o->store->vertices * sizeof(uint32_t);
 	uint64_t longest = 0;
 
 	if (o->share == NULL)
-		return gnn_inlists_bytes(o->store);
+		return bytes;
 	for (gnn_vid v = 0; d != NULL && d->in != NULL && v < d->vertices; v++)
 		longest = gnn_max_u64(longest, d->in[v]);
-	return gnn_inlists_bytes(o->store) + gnn_inlists_sort_bytes(longest, o->share->size);
+	return bytes + gnn_inlists_sort_bytes(longest, o->share->size);
 }
 
 void gnn_plan_tier_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { LANE_ENTRIES = 1 << 14 }; /* below, waking a thread takes longer than it helps */
+enum { LOOK_AHEAD = 16 }; /* groups whose lists are asked for before their turn */
 enum { SAMPLE_BLOCK = 64 }; /* edges whose thresholds are asked for ahead of their turn */
 enum { DIGIT_BITS_MAX = 11 }; /* 2048 counters stay in the first-level cache */
 
@@ -404,6 +405,35 @@ static uint64_t write_groups(const struct gnn_grouper *g, const struct lane *l,
 	return group;
 }
 
+/* Messages of a group: all but the own row. */
+static uint64_t messages_of(const struct gnn_program *p, uint64_t group)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = p->first[group]; i < p->first[group + 1]; i++)
+		count += (p->src[i] & GNN_OWN_BIT) == 0;
+	return count;
+}
+
+/* What each destination waits for then; each is in one group only. */
+static void look_ahead(const struct gnn_grouper *g, const struct lane *l, struct gnn_program *p,
+	uint64_t groups)
+{
+	const struct gnn_inlists_cursor *c = g->cursor;
+	uint64_t end = groups * (l->index + 1) / l->count;
+
+	for (uint64_t k = groups * l->index / l->count; k < end; k++) {
+		if (k + LOOK_AHEAD < end) {
+			gnn_vid v = g->to.first + p->vertex[k + LOOK_AHEAD];
+
+			__builtin_prefetch(&c->received[v], 1);
+			__builtin_prefetch(&c->lists->offset[v]);
+		}
+		p->next_[k] = gnn_inlists_advance(c, g->to.first + p->vertex[k],
+			messages_of(p, k));
+	}
+}
+
 /* Where the groups of each lane go; called by all threads of a team. */
 static void share_groups(const struct gnn_grouper *g, const struct lane *l)
 {
@@ -430,16 +460,20 @@ void gnn_grouper_end(struct gnn_grouper *g, struct gnn_program *p)
 		sort_entries(g, &l);
 		share_groups(g, &l);
 		end = write_groups(g, &l, p);
-		if (l.index + 1 == l.count)
+		if (l.index + 1 == l.count) {
 			groups = end;
+			p->first[groups] = g->count;
+		}
+#pragma omp barrier
+		if (g->cursor != NULL)
+			look_ahead(g, &l, p, groups);
 	}
-	p->first[groups] = g->count;
 	p->batch = (struct gnn_edge_batch){.group_count = groups, .entry_count = g->count,
 		.vertex = p->vertex, .slot = p->vertex, .carry = p->carry, .first = p->first,
 		.src = p->src, .weight = p->weight};
 	GNN_ASSERT((p->weight != NULL) == (g->weight != NULL || g->sample.scaled));
 	if (p->weight != NULL)
 		weigh_entries(g, p);
-	p->next = g->now != NULL ? p->next_ : NULL;
+	p->next = g->now != NULL || g->cursor != NULL ? p->next_ : NULL;
 	g->count = 0;
 }

@@ -16,6 +16,7 @@
 #define GNN_INFER_PROGRAM_H
 
 #include "infer/degrees.h"
+#include "tier/inlists.h"
 
 struct gnn_program {
 	struct gnn_edge_batch batch; /* points into the arrays below */
@@ -44,6 +45,7 @@ struct gnn_grouper {
 	struct gnn_draw sample;
 	bool      drawn;
 	const uint32_t *now; /* (V) the source each vertex waits for, or NULL */
+	const struct gnn_inlists_cursor *cursor; /* in its place, or NULL: goes on with the edges */
 	gnn_vid   source, last; /* whose edges came last, and where the last of them leads */
 	uint64_t  copy;         /* of that edge */
 };

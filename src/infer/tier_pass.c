@@ -60,8 +60,6 @@ static int step(struct stream *s, struct gnn_work *work)
 	gnn_control_foresee(s->run->tiered->control, work->program.next);
 	GNN_TRY(gnn_control_step(s->run->tiered->control, work->first_row, work->rows,
 		&work->program.batch, &item->program));
-	if (!s->run->o->backend->ops->unified)
-		GNN_TRY(gnn_tier_image_make(&item->image, &item->program));
 	show_stores(s);
 	gnn_trace_end(span, "step");
 	GNN_TRY(gnn_queue_push(s->ready, item));
@@ -159,11 +157,11 @@ out:
 	return rc;
 }
 
-/* The program's lists where the backend reads them. */
+/* The program's lists where the backend reads them. The control thread has more to do than this. */
 static int stage_program(struct gnn_run *r, struct item *item)
 {
 	struct gnn_backend *b = r->o->backend;
-	const struct gnn_tier_image *m = &item->image;
+	struct gnn_tier_image *m = &item->image;
 	const void *there;
 	int rc = GNN_OK;
 
@@ -171,6 +169,7 @@ static int stage_program(struct gnn_run *r, struct item *item)
 		item->lists = gnn_tier_lists_of(&item->program);
 		return GNN_OK;
 	}
+	GNN_TRY(gnn_tier_image_make(m, &item->program));
 	GNN_TRY(b->ops->reserve(b, GNN_STAGE_PROGRAM, m->used)); /* the item before is issued */
 	GNN_TRY(b->ops->stage(b, GNN_STAGE_PROGRAM, m->bytes, m->used, &there));
 	item->lists = gnn_tier_image_lists(m, there);
@@ -353,6 +352,10 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	gnn_rows_skip(&opts.rows, r->at.row);
 	gnn_rows_skip(&opts.own, r->at.row);
 	opts.next = r->tiered->next;
+	if (r->tiered->cursor.lists != NULL) {
+		gnn_control_received(r->tiered->control, r->tiered->cursor.received);
+		opts.cursor = &r->tiered->cursor;
+	}
 	opts.own_entries = true;
 	opts.lists = false;
 	opts.sample = gnn_sampling_here(r->sampling);

@@ -78,6 +78,21 @@ out:
 	return rc;
 }
 
+/* The threads that group edges look up next uses too. */
+static int open_cursor(struct gnn_run *r)
+{
+	struct gnn_inlists_cursor *c = &r->tiered->cursor;
+	int rc = GNN_OK;
+
+	if (r->inlists.narrow == NULL)
+		return GNN_OK;
+	GNN_NEW_ARRAY(c->received, r->degrees->vertices, GNN_MEM_TOPOLOGY);
+	c->lists = &r->inlists;
+	c->loops = r->layer.o.conv->drop_loops ? r->degrees->loops : NULL;
+out:
+	return rc;
+}
+
 static int open_control(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_control_opts o = gnn_plan_control(&r->plan, l, r->o, r->degrees);
@@ -92,6 +107,8 @@ static int open_control(struct gnn_run *r, uint32_t l)
 	if (!r->plan.next_scratch && gnn_evict_ops_of(o.policy)->next_use)
 		GNN_TRY(draw_inlists(r, l));
 	GNN_TRY(gnn_control_create(&r->tiered->control, &o));
+	if (o.inlists != NULL && gnn_evict_ops_of(o.policy)->next_use)
+		GNN_TRY(open_cursor(r));
 out:
 	return rc;
 }
@@ -179,6 +196,7 @@ void gnn_tiered_close(struct gnn_run *r)
 	gnn_control_destroy(t->control);
 	gnn_tier_destroy(t->tier);
 	gnn_nextuse_destroy(t->next);
+	gnn_mem_free(t->cursor.received);
 	gnn_mem_free(t->vertex);
 	for (uint32_t i = 0; i < GNN_TIERED_LISTS; i++)
 		gnn_mem_free(t->list[i]);

@@ -20,6 +20,7 @@ struct gnn_tiered {
 	struct gnn_control *control;
 	struct gnn_tier    *tier;
 	struct gnn_nextuse *next; /* where in-lists do not fit memory */
+	struct gnn_inlists_cursor cursor; /* where they do, if ids are narrow */
 	/* Rows that are done and wait until a panel is full. */
 	float              *panel;    /* (finish_rows, state_width) */
 	uint64_t           *vertex;   /* (finish_rows) */

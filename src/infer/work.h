@@ -61,6 +61,7 @@ struct gnn_feed_opts {
 	const float *own_weights; /* (V) of own entries, or NULL: 1 */
 	struct gnn_draw sample;
 	struct gnn_nextuse *next; /* reads along the edges of all vertices, or NULL */
+	const struct gnn_inlists_cursor *cursor; /* the same from in-lists in memory, or NULL */
 	uint64_t chunk_rows;  /* a multiple of GNN_PANEL_ROWS */
 	uint64_t entries;     /* edges and own rows in one item at most */
 	uint64_t read_bytes;  /* on their way from each array, as nearly as pieces allow */

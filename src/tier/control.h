@@ -79,7 +79,10 @@ int  gnn_control_create (struct gnn_control **out, const struct gnn_control_opts
  */
 int  gnn_control_step   (struct gnn_control *c, gnn_vid first_row, uint64_t rows,
 	const struct gnn_edge_batch *b, struct gnn_tier_program *p);
-/* Of the next step: the source that each group waits for behind it. Without in-lists. */
+/*
+ * Of the next step: the source that each group waits for behind it. Always without in-lists; with
+ * them it may be told too, or NULL: whoever goes through the edges can look there on all cores.
+ */
 void gnn_control_foresee(struct gnn_control *c, const uint32_t *next);
 /*
  * Going on where another machine stood, between chunks: own rows in front of `first_row` have come,
@@ -94,6 +97,7 @@ int  gnn_control_restored(struct gnn_control *c, gnn_vid first_row);
 /* What stands now: messages to come, and where the row of v is. */
 void gnn_control_left   (const struct gnn_control *c, gnn_vid first, uint64_t count,
 	uint32_t *left);
+void gnn_control_received(const struct gnn_control *c, uint32_t *received); /* (V) messages */
 struct gnn_control_place gnn_control_place(const struct gnn_control *c, gnn_vid v);
 void gnn_control_stats  (const struct gnn_control *c, struct gnn_control_stats *out);
 int  gnn_control_end    (const struct gnn_control *c); /* asserts that all is completed */

@@ -7,6 +7,12 @@ void gnn_control_left(const struct gnn_control *c, gnn_vid first, uint64_t count
 		left[i] = c->state[first + i].left;
 }
 
+void gnn_control_received(const struct gnn_control *c, uint32_t *received)
+{
+	for (gnn_vid v = 0; v < c->o.vertices; v++)
+		received[v] = (uint32_t)gnn_control_messages(c, v) - c->state[v].left;
+}
+
 static struct gnn_control_place slot_place(const struct gnn_slots *s, enum gnn_control_store store,
 	uint32_t slot)
 {

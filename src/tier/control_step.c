@@ -259,7 +259,7 @@ static int add_group(struct gnn_control *c, struct gnn_tier_program *p,
 			own += (b->src[e] & GNN_OWN_BIT) != 0;
 	GNN_ASSERT(own <= 1 && count - own <= c->state[v].left);
 	c->state[v].left -= (uint32_t)(count - own);
-	if (c->next != NULL)
+	if (c->top.next != NULL && c->next != NULL)
 		c->top.next[slot] = c->next[i];
 	c->stats.messages += count - own;
 	gnn_tier_program_group(p, b, i, slot, c->top.mate[slot], own > 0 && c->o.strip_own);
@@ -269,8 +269,18 @@ out:
 	return rc;
 }
 
-/* After its messages: v is done, or stays and is known to the policy. */
-static int settle(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v, bool is_new)
+/* As row_of, after the messages of group i. */
+static struct gnn_evict_row row_after(const struct gnn_control *c, gnn_vid v, uint64_t i)
+{
+	if (c->next == NULL || !c->top.evict.ops->next_use)
+		return row_of(c, v);
+	return (struct gnn_evict_row){.pending = c->state[v].left,
+		.next = gnn_control_epoch_of(c, v, c->next[i])};
+}
+
+/* After the messages of group i, which are v's: it is done, or stays and is known to the policy. */
+static int settle(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v, uint64_t i,
+	bool is_new)
 {
 	struct gnn_slots *t = &c->top;
 	uint32_t slot = c->state[v].place;
@@ -293,7 +303,7 @@ static int settle(struct gnn_control *c, struct gnn_tier_program *p, gnn_vid v, 
 	}
 	if (pinned)
 		return GNN_OK;
-	row = row_of(c, v);
+	row = row_after(c, v, i);
 	if (is_new)
 		t->evict.ops->insert(&t->evict, slot, &row);
 	else
@@ -308,7 +318,7 @@ static int settle_all(struct gnn_control *c, struct gnn_tier_program *p,
 	int rc = GNN_OK;
 
 	for (uint64_t i = 0; i < count; i++)
-		GNN_TRY(settle(c, p, b->vertex[group[i]], are_new));
+		GNN_TRY(settle(c, p, b->vertex[group[i]], group[i], are_new));
 out:
 	return rc;
 }

@@ -39,6 +39,15 @@ struct gnn_inlists_order {
 	uint32_t       panel_rows;
 };
 
+/* How far each vertex is in its list, for whoever goes along the edges; narrow lists only. */
+struct gnn_inlists_cursor {
+	const struct gnn_inlists *lists;
+	const uint32_t *loops;     /* (V) listed self-loops that are no messages; NULL: none */
+	uint32_t       *received;  /* (V) messages that have come */
+};
+
+#define GNN_INLISTS_END UINT32_MAX /* no message is to come */
+
 struct gnn_inlists_draw {
 	const struct gnn_store         *store;
 	struct gnn_draw                 draw;       /* of the layer's sample */
@@ -72,6 +81,20 @@ static inline gnn_vid gnn_inlists_next(const struct gnn_inlists *l, gnn_vid v, u
 		return u;
 	i += loops; /* they stand in front of here, or here */
 	return l->narrow != NULL ? l->narrow[i] : l->wide[i];
+}
+
+/* `count` messages of v have come: the source of the next one, or GNN_INLISTS_END. */
+static inline uint32_t gnn_inlists_advance(const struct gnn_inlists_cursor *c, gnn_vid v,
+	uint64_t count)
+{
+	const struct gnn_inlists *l = c->lists;
+	uint64_t loops = c->loops != NULL ? c->loops[v] : 0;
+	uint64_t received = c->received[v] + count;
+
+	c->received[v] = (uint32_t)received;
+	if (l->offset[v] + received + (l->drawn ? 0 : loops) >= l->offset[v + 1])
+		return GNN_INLISTS_END;
+	return (uint32_t)gnn_inlists_next(l, v, received, loops);
 }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <ostream>
@@ -134,6 +135,89 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ProgramTest,
 		Case{uint64_t{1} << 32, 256, 512, true, true, true}));
 
 // Many entries, hubs and few destinations among them, sorted by several threads.
+/* Lists of both ways of a random graph with loops and edges that are listed twice. */
+struct Lists {
+	std::vector<std::vector<uint64_t>> out;
+	std::vector<uint64_t> offset = {0};
+	std::vector<uint32_t> in, loops;
+
+	explicit Lists(uint64_t vertices) : out(vertices), loops(vertices)
+	{
+		std::mt19937_64 random(7);
+		std::vector<std::vector<uint32_t>> sources(vertices);
+
+		for (uint64_t v = 0; v < vertices; v++) {
+			out[v].resize(random() % 30);
+			for (uint64_t &u : out[v])
+				u = random() % 8 == 0 ? v : random() % vertices;
+			std::sort(out[v].begin(), out[v].end());
+			for (uint64_t u : out[v]) {
+				sources[u].push_back(static_cast<uint32_t>(v));
+				loops[v] += u == v;
+			}
+		}
+		for (const auto &list : sources) {
+			in.insert(in.end(), list.begin(), list.end());
+			offset.push_back(in.size());
+		}
+	}
+	/* The first source past `last` of a message to v. */
+	uint32_t next_of(uint64_t v, uint64_t last, bool drop) const
+	{
+		for (uint64_t i = offset[v]; i < offset[v + 1]; i++)
+			if (in[i] > last && !(drop && in[i] == v))
+				return in[i];
+		return GNN_INLISTS_END;
+	}
+};
+
+TEST(Program, SaysWhatEachDestinationWaitsFor)
+{
+	const uint64_t vertices = 6000, rows = 1500, capacity = rows * 31;
+	const struct gnn_range all = {0, vertices, 0};
+	Degrees degrees(vertices, {1, 5});
+	Lists lists(vertices);
+	struct gnn_inlists in = {};
+
+	in.offset = lists.offset.data();
+	in.narrow = lists.in.data();
+
+	for (uint32_t lanes : {1, 3})
+		for (bool drop : {false, true}) {
+			std::vector<uint32_t> received(vertices);
+			const struct gnn_inlists_cursor cursor = {
+				&in, drop ? lists.loops.data() : nullptr, received.data()};
+			struct gnn_grouper g;
+			struct gnn_program p;
+
+			ASSERT_EQ(gnn_grouper_init(&g, &degrees.d, &all, rows, capacity, drop),
+				GNN_OK);
+			ASSERT_EQ(gnn_grouper_share(&g, lanes), GNN_OK);
+			ASSERT_EQ(gnn_program_init(&p, capacity, vertices), GNN_OK);
+			g.cursor = &cursor;
+			for (uint64_t v = 0; v < vertices; v++) {
+				const std::vector<uint64_t> &list = lists.out[v];
+				const uint64_t last = v / rows * rows + rows - 1;
+
+				gnn_grouper_own(&g, v, static_cast<uint32_t>(v % rows));
+				ASSERT_EQ(gnn_grouper_edges(&g, v, static_cast<uint32_t>(v % rows),
+					list.data(), nullptr, GNN_U64, list.size()), GNN_OK);
+				if (v != last)
+					continue;
+				gnn_grouper_end(&g, &p);
+				ASSERT_GE(p.batch.group_count, rows);
+				for (uint64_t k = 0; k < p.batch.group_count; k++) {
+					const uint64_t u = p.vertex[k];
+
+					ASSERT_EQ(p.next[k], lists.next_of(u, last, drop))
+						<< "vertex " << u << " behind row " << last;
+				}
+			}
+			gnn_program_fini(&p);
+			gnn_grouper_fini(&g);
+		}
+}
+
 TEST(Program, LanesChangeNothing)
 {
 	for (uint64_t vertices : {uint64_t{3}, uint64_t{5000}, uint64_t{1} << 23}) {
