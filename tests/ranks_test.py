@@ -298,7 +298,8 @@ class Ranks(ModelsCase):
     # Options of a plan that seals layers, and where its second layer is at work; and the end.
     SEALS = {('--plan', 'partitioned', '--shards', 2):
              ('infer.layer_done@1', 'infer.shard_finished@3', 'infer.rows_copied@1'),
-             TIERED: ('infer.layer_begun@2', 'infer.shard_finished@2', 'infer.rows_copied@1')}
+             (*TIERED, '--seal-after', 0):
+             ('infer.layer_begun@2', 'infer.shard_finished@2', 'infer.rows_copied@1')}
 
     def killed(self, ranks, arch, point, *options, rank=0, name='e.h5', store='hubs.h5'):
         words = [*self.words(arch, store, name), *options]

@@ -154,7 +154,8 @@ class Resume(ModelsCase):
         hits = 0
         for i, point in enumerate(points):
             arch, n = list(self.ARCHES)[i % 4], (1, 2)[i % 2]
-            options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
+            options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K',
+                       '--seal-after', i // 4 % 2 * 30)
             p = start(*self.command(arch, *options, '--faults', f'crash:{point}@{n}'))
             self.assertIn(p.returncode, (-signal.SIGKILL, 0), p.stderr)
             hits += p.returncode != 0
@@ -162,9 +163,27 @@ class Resume(ModelsCase):
                 self.goes_on(arch, options, ('yes', 'no', 'finished'))
         self.assertGreater(hits, 6)
 
+    def test_little_work_is_not_sealed(self):
+        """Rows in memory are written down when a signal comes, not behind a short layer."""
+        options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
+        for arch in self.ARCHES:
+            with self.subTest(arch=arch):
+                self.killed(arch, options, 'infer.rows_copied@1')
+                self.assertEqual([n for n in os.listdir(self.scratch) if n.startswith(
+                    ('manifest', 'layer2-input'))], [])
+                self.goes_on(arch, options, ('no',))
+                self.setUp()
+                for key, explain in (('predicted_written_bytes', ('--explain',)),
+                                     ('written_bytes', ())):
+                    spared, sealed = (json.loads(run(*self.command(
+                        arch, *options, '--seal-after', s, *explain, name=f's{s}.h5')))
+                        ['layers'][0][key] for s in (30, 0))
+                    self.assertGreater(sealed - spared, 60000, key)
+
     def test_rows_in_memory_leave_the_point_before_them(self):
         """The last layer's are not sealed: what the layer came from is there until the end."""
-        options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K')
+        options = ('--plan', 'tiered', '--chunk-bytes', '40K', '--hot-store', '30K',
+                   '--seal-after', 0)
         for arch in self.ARCHES:
             with self.subTest(arch=arch):
                 self.killed(arch, options, 'infer.rows_copied@1')
@@ -174,7 +193,8 @@ class Resume(ModelsCase):
     def test_a_tiered_run_killed_at_random(self):
         draw = random.Random(5)
         for arch in self.ARCHES:
-            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--hot-store', '30K')
+            options = ('--plan', 'tiered', '--chunk-bytes', '20K', '--hot-store', '30K',
+                       '--seal-after', 0)
             for _ in range(3):
                 p = subprocess.Popen([PROGRAM, *map(str, self.command(
                     arch, *options, '--resume', '--faults', 'read:slow%9'))],
@@ -188,7 +208,7 @@ class Resume(ModelsCase):
                 self.goes_on(arch, options, ('yes', 'no', 'finished'))
 
     def test_damaged_scratch_of_a_tiered_run_is_named(self):
-        options = ('--plan', 'tiered', '--hot-store', '30K')
+        options = ('--plan', 'tiered', '--hot-store', '30K', '--seal-after', 0)
         for damage, at in (('flip', 8200), ('flip', 16), ('cut', 0)):
             with self.subTest(damage=damage, at=at):
                 self.setUp()

@@ -97,7 +97,7 @@ struct gnn_config {
 
 	/* infer, model */
 	const char *model, *out, *hot_store, *gpu_store; /* of infer; NULL: not given */
-	uint64_t    chunk_bytes, queue_depth, shards, graduation_bytes;
+	uint64_t    chunk_bytes, queue_depth, shards, graduation_bytes, seal_after;
 	int         plan, evict;   /* enum gnn_opt_plan, gnn_opt_evict */
 	int         message_order, design; /* enum gnn_message_order, gnn_opt_design */
 	const char *fanout;        /* "all", "10", "10,25" */

@@ -323,6 +323,10 @@ static const struct gnn_option options[] = {
 	{ROW("resume", FLAG, RUN, INFER), FIELD(resume), .preset = "off",
 		.help = "Go on where a stopped or killed run has sealed its work; from the "
 			"beginning where there is none"},
+	{ROW("seal-after", COUNT, RUN, INFER), FIELD(seal_after), .preset = "30",
+		.max = 0x1p30, .wanted = "SECONDS",
+		.help = "Rows of a layer that stay in memory (--plan tiered) are written too, as a "
+			"point for --resume, when a kill would undo so much work; 0: always"},
 	{ROW("evict", CHOICE, RUN, INFER), FIELD(evict), .preset = "belady",
 		.choices = gnn_choices_evict,
 		.help = "Whose state leaves a full store (--plan tiered)"},

@@ -331,6 +331,7 @@ int gnn_cmd_infer(const struct gnn_config *given)
 		.scratch = c->scratch,
 		.model_path = c->model, .fact = facts.fact,
 		.fact_count = GNN_COUNT_OF(facts.fact), .resume = c->resume, .explain = c->explain,
+		.seal_after_s = (double)c->seal_after,
 		.plan = (enum gnn_plan_kind)c->plan, .shards = (uint32_t)c->shards,
 		.gpu_memory = c->gpu_memory, .threads = (uint32_t)c->threads,
 		.chunk_bytes = c->chunk_bytes,

@@ -11,6 +11,7 @@
 #include "infer/planner.h"
 #include "infer/tiered.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -404,6 +405,7 @@ int gnn_run_checkpoint(struct gnn_run *r, const struct gnn_position *at)
 	GNN_TRY(gnn_comm_agree(r->o->comm, GNN_OK));
 	GNN_TRY(gnn_manifest_write(&m, gnn_folder_path(r->folder)));
 	r->has_manifest = true;
+	r->sealed_ns = gnn_clock_ns();
 	GNN_TRY(gnn_comm_agree(r->o->comm, GNN_OK));
 	gnn_crash_point("infer.manifest_written");
 	remove_old_copies(r, &m);

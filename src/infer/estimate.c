@@ -100,9 +100,12 @@ static struct pass_bytes bytes_of_pass(const struct gnn_plan *p, uint32_t l, uin
 	return b;
 }
 
-/* Rows handed on by the shards: the next input and rows that wait for the result. */
+/*
+ * Rows handed on by the shards of a layer of so many seconds: the next input, and rows that wait
+ * for the result.
+ */
 static double sealed_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
-	double *output)
+	double seconds, double *output)
 {
 	struct gnn_kept_opts k = gnn_plan_output(p, l, o);
 	double bytes = 0.0;
@@ -110,9 +113,21 @@ static double sealed_bytes(const struct gnn_plan *p, uint32_t l, const struct gn
 	*output = gnn_kept_stays(&k) ? 0.0 : (double)gnn_kept_scratch_bytes(&k);
 	if (l + 1 < p->layer_count) {
 		k = gnn_plan_input(p, l + 1, o);
-		bytes = (double)gnn_kept_scratch_bytes(&k);
+		if (!gnn_kept_stays(&k) || seconds >= o->seal_after_s)
+			bytes = (double)gnn_kept_scratch_bytes(&k);
 	}
 	return bytes;
+}
+
+/* Whether scores are written behind each pass of a layer of so many seconds. */
+static bool seals_passes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o,
+	double seconds)
+{
+	struct gnn_kept_opts input = gnn_plan_input(p, l, o);
+
+	return p->kind != GNN_PLAN_RESIDENT && (p->kind != GNN_PLAN_TIERED ||
+		seconds >= o->seal_after_s ||
+		(input.kind != GNN_ROWS_STORE && !gnn_kept_stays(&input)));
 }
 
 static double seconds_of_pass(const struct pass_bytes *b, const struct gnn_layer_rates *rates,
@@ -257,8 +272,8 @@ static int fill_layer(struct gnn_infer_report *report, const struct gnn_plan *p,
 		read += input_row(&p->layer[l]) * (double)v;
 		s += input_row(&p->layer[l]) * (double)v / disk->read_bytes_s;
 	}
-	written += sealed_bytes(p, l, o, &output);
-	if (p->kind != GNN_PLAN_RESIDENT) /* to go on from: see checkpoint.c */
+	written += sealed_bytes(p, l, o, s, &output);
+	if (seals_passes(p, l, o, s)) /* to go on from: see checkpoint.c */
 		written += (double)p->layer[l].score_bytes * (passes - p->layer[l].shards);
 	/* Rows that wait are read once more and written into the result. */
 	s += (double)v / rates.finish_rows_s + (written + output) / disk->write_bytes_s +

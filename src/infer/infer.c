@@ -66,6 +66,7 @@ out:
 static int begin_layer(struct gnn_run *r, uint32_t l)
 {
 	const struct gnn_layer_plan *lp = &r->plan.layer[l];
+	uint64_t span = gnn_trace_begin();
 	int rc;
 
 	GNN_TRY(gnn_layer_run_init(&r->layer, &(struct gnn_layer_run_opts){
@@ -84,6 +85,7 @@ static int begin_layer(struct gnn_run *r, uint32_t l)
 	if (r->resuming)
 		GNN_TRY(resume_layer(r, l));
 	r->resuming = false;
+	gnn_trace_end(span, "open layer");
 	gnn_crash_point("infer.layer_begun");
 out:
 	return rc;
@@ -129,30 +131,62 @@ static bool seals(const struct gnn_run *r)
 	return r->plan.kind != GNN_PLAN_RESIDENT;
 }
 
-/*
- * Rows of the model's last layer that are in memory become the result at once: the point to go on
- * from is still the one before, and what that names stays until the result has its name.
- */
-static int ends_in_memory(const struct gnn_run *r, uint32_t l, bool *ends)
+/* Where one of several ranks needs a point to go on from, all seal. */
+static int can_all(const struct gnn_run *r, bool can, bool *all)
 {
-	uint64_t all = l + 1 == r->plan.layer_count && r->output[l] != NULL &&
-		gnn_kept_held(r->output[l]);
+	uint64_t least = can;
 	int rc = GNN_OK;
 
-	if (r->o->share != NULL) /* where one needs the point, all seal */
-		rc = gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MIN, &all, 1);
-	*ends = all != 0;
+	if (r->o->share != NULL)
+		rc = gnn_comm_reduce_u64(r->o->comm, GNN_REDUCE_MIN, &least, 1);
+	*all = least != 0;
+	return rc;
+}
+
+/* Whether a kill would undo little. */
+static bool is_recent(const struct gnn_run *r)
+{
+	return gnn_clock_s_since(r->sealed_ns) < r->o->seal_after_s;
+}
+
+/*
+ * Rows of a layer that are in memory: those of the model's last become the result at once, and
+ * those of another are not written either while there is little to lose. The point to go on from
+ * is still the one before, and what that names stays until the result has its name.
+ */
+static int stays_in_memory(const struct gnn_run *r, uint32_t l, bool *stays)
+{
+	const struct gnn_kept *out = r->output[l];
+	bool last = l + 1 == r->plan.layer_count;
+
+	return can_all(r, (out == NULL || gnn_kept_held(out)) && (last ? out != NULL :
+		gnn_kept_held(r->next) && is_recent(r)), stays);
+}
+
+/* Behind a pass that is not the layer's last. */
+static int seal_pass(struct gnn_run *r)
+{
+	bool spared = r->plan.kind == GNN_PLAN_TIERED && is_recent(r) &&
+		(r->input == NULL || gnn_kept_held(r->input));
+	int rc;
+
+	if (!seals(r))
+		return GNN_OK;
+	GNN_TRY(can_all(r, spared, &spared));
+	if (!spared)
+		GNN_TRY(gnn_run_checkpoint(r, &r->at));
+out:
 	return rc;
 }
 
 /* What the layer came from: only behind the manifest that does not need it. */
 static int let_go(struct gnn_run *r, uint32_t l)
 {
-	bool ends;
+	bool stays;
 	int rc;
 
-	GNN_TRY(ends_in_memory(r, l, &ends));
-	if (ends) {
+	GNN_TRY(stays_in_memory(r, l, &stays));
+	if (stays) {
 		leave(&r->input);
 		leave(&r->messages);
 		return GNN_OK;
@@ -308,8 +342,8 @@ static int run_passes(struct gnn_run *r, uint32_t l)
 			GNN_TRY(seal_shard(r, l));
 		r->at = (struct gnn_position){.layer = l, .pass = r->at.pass + 1,
 			.states = r->at.pass < first_seal && gnn_run_keeps_states(r, l)};
-		if (seals(r) && r->at.pass < passes)
-			GNN_TRY(gnn_run_checkpoint(r, &r->at));
+		if (r->at.pass < passes)
+			GNN_TRY(seal_pass(r));
 	}
 out:
 	return rc;
@@ -326,7 +360,7 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 {
 	struct gnn_layer_report *lr = &r->report->layer[l];
 	const struct gnn_conv *c = gnn_model_conv(r->o->model, l);
-	uint64_t start_ns = gnn_clock_ns();
+	uint64_t start_ns = gnn_clock_ns(), span = 0;
 	char what[32];
 	int rc;
 
@@ -341,6 +375,7 @@ static int run_layer(struct gnn_run *r, uint32_t l)
 	GNN_TRY(gnn_sampling_begin(r->sampling, l, c, &lr->read_bytes));
 	GNN_TRY(begin_layer(r, l));
 	GNN_TRY(run_passes(r, l));
+	span = gnn_trace_begin();
 	GNN_TRY(end_layer(r, l));
 	lr->wall_s = gnn_clock_s_since(start_ns);
 	r->report->read_bytes += lr->read_bytes;
@@ -351,6 +386,7 @@ out:
 	r->progress = NULL;
 	gnn_tiered_close(r);
 	gnn_layer_run_fini(&r->layer);
+	gnn_trace_end(span, "close layer");
 	return rc;
 }
 
@@ -450,7 +486,7 @@ static int run_all(struct gnn_run *r)
 		return GNN_OK;
 	r->report->resumed = r->resuming || r->regroup != NULL;
 	r->report->feature_bytes = r->o->store->features->bytes;
-	r->stream_start_ns = gnn_clock_ns();
+	r->stream_start_ns = r->sealed_ns = gnn_clock_ns();
 	if (r->regroup != NULL)
 		GNN_TRY(take_over(r));
 	GNN_TRY(gnn_regroup_sweep(r->o));

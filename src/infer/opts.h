@@ -46,6 +46,7 @@ struct gnn_infer_opts {
 	const struct gnn_option_fact *fact; /* (fact_count) */
 	uint32_t             fact_count;
 	bool                 resume;
+	double               seal_after_s; /* of work: with less to lose rows stay unsealed */
 	bool                 explain;     /* plans and predicts; does not run */
 	const char          *scratch;     /* folder for the run's own; NULL: beside the output */
 	enum gnn_plan_kind   plan;

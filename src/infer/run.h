@@ -48,7 +48,7 @@ struct gnn_run {
 	struct gnn_progress         *progress; /* of the layer: rows streamed, then finished */
 	uint64_t                     bounce_floats; /* room of `host` */
 	uint64_t                     chunk_bytes;   /* asked for, by the first of the processes */
-	uint64_t                     stream_start_ns;
+	uint64_t                     stream_start_ns, sealed_ns; /* the last point to go on from */
 	/* Where the run is, and what of it lies in scratch. */
 	struct gnn_position          at;       /* the first thing that is not done */
 	struct gnn_manifest          facts;    /* of this process */
