@@ -15,6 +15,7 @@ enum {
 	BUCKET_KEYS_MIN = 512,
 	CHUNKS = 16,              /* taken at a time */
 	LOOK_AHEAD = 256,
+	READY = 256,              /* keys */
 	DIGIT_BITS = GNN_BUCKET_DIGIT_BITS_MAX,
 	DIGIT_BITS_SMALL = 8,
 	SMALL = 4096,             /* keys, sorted by small digits */
@@ -42,7 +43,8 @@ static inline void fence_lines(void)
 #endif
 }
 
-/* Another chunk at the end of the list of a bucket. */
+/* Another chunk at the end of the list of a bucket. Seldom: no line saves registers for it. */
+__attribute__((noinline))
 static uint8_t *next_chunk(struct gnn_bucket_writer *w, uint32_t bucket)
 {
 	struct gnn_chunk *chunk = w->waste;
