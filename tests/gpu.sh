@@ -84,7 +84,11 @@ step_order_large() { # all of a reordering, with the machine's memory as its dis
 		--scale "${SCALE:-26}" --memory "${MEMORY:-48G}" --backend cuda
 }
 
-step_cases() { must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda; }
+step_cases() {
+	must "$python" tests/cases_test.py $build/gnnrun -- --backend cuda
+	must "$python" tests/star_test.py $build/gnnrun 63 64 1000 16000 1000000 10000000 -- \
+		--backend cuda
+}
 
 step_bits() {
 	local dir=/dev/shm/gnnrun-bits

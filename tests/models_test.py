@@ -18,7 +18,7 @@ from program import numpy_or_skip, run, run_fails, start, write_safetensors
 
 np = numpy_or_skip()
 import h5py  # noqa: E402  (after the check)
-from infer_test import RELU, gat, gcn, graph, sage  # noqa: E402
+from reference import RELU, gat, gcn, graph, sage  # noqa: E402
 
 F, H, V = 12, 8, 700
 RANDOM = np.random.default_rng(3)
