@@ -125,8 +125,10 @@ int gnn_cuda_reserve(struct gnn_cuda_device *d, enum gnn_stage_kind kind, uint64
 	int rc = GNN_OK;
 
 	/* To free waits for the device, but not for the other ranks: that is done before. */
-	if (bytes > s->bytes && s->bytes > 0 && d->check != NULL)
+	if (bytes > s->bytes && s->bytes > 0 && d->check != NULL) {
+		GNN_TRY(gnn_cuda_join(d));
 		GNN_TRY(gnn_cuda_settle(d));
+	}
 	for (int i = 0; i < GNN_CUDA_STAGE_SLOTS && bytes > s->bytes; i++) {
 		gnn_cuda_free(d, s->slot[i]);
 		s->slot[i] = NULL;
@@ -234,11 +236,13 @@ out:
 
 static int make_side(struct gnn_cuda_device *d)
 {
-	int rc = GNN_OK;
+	int rc = GNN_OK, least, most;
 
 	if (d->joined != NULL)
 		return GNN_OK;
-	GNN_TRY_CUDA(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
+	/* What others wait for does not stand behind the sums that it is issued before. */
+	GNN_TRY_CUDA(cudaDeviceGetStreamPriorityRange(&least, &most));
+	GNN_TRY_CUDA(cudaStreamCreateWithPriority(&d->side, cudaStreamNonBlocking, most));
 	GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming));
 	GNN_TRY_CUDA(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming));
 out:
@@ -262,6 +266,8 @@ int gnn_cuda_join(struct gnn_cuda_device *d)
 {
 	int rc = GNN_OK;
 
+	if (d->joined == NULL) /* nobody has forked */
+		return GNN_OK;
 	GNN_TRY_CUDA(cudaEventRecord(d->joined, d->side));
 	GNN_TRY_CUDA(cudaStreamWaitEvent(d->compute, d->joined, 0));
 out:

@@ -183,6 +183,31 @@ class Ranks(ModelsCase):
         self.assertEqual(plan['ranks'], ranks)
         self.assertLess(abs(plan['predicted_read_bytes'] / many['read_bytes'] - 1), 0.02)
 
+    def test_rows_travel_while_others_are_absorbed(self):
+        """By spans: each round is on its way while the one before is absorbed, in every plan."""
+        for plan in ((), ('--plan', 'partitioned', '--shards', 2), self.TIERED):
+            with self.subTest(plan=plan):
+                chunk = () if '--chunk-bytes' in plan else ('--chunk-bytes', '40K')
+                report = self.infer(3, 'gcn', *plan, *chunk, '--trace', self.path('t.json'),
+                                    store='hubs.h5')
+                with open(self.path('t.json')) as f:
+                    spans = [x for x in json.load(f) if x['ph'] == 'X']
+                lane = {name: [(x['ts'], x['ts'] + x['dur']) for x in spans if x['name'] == name]
+                        for name in ('exchange', 'absorb', 'peers')}
+                within = [sum(begin <= a and b <= end for a, b in lane['absorb'])
+                          for begin, end in lane['exchange']]
+                self.assertGreater(len(within), 6)
+                self.assertEqual(len(lane['peers']), len(within))
+                passes = sum(x['shards'] for x in report['layers'])
+                self.assertGreaterEqual(sum(n > 0 for n in within), len(within) - passes)
+                for layer in report['layers']:
+                    self.assertGreater(layer['exchanged_rows'], 0)
+                    self.assertLess(0, layer['peer_wait_s'])
+                    self.assertLess(layer['peer_wait_s'], layer['wall_s'])
+        one = self.infer(0, 'gcn', store='hubs.h5')
+        self.assertEqual([(x['exchanged_rows'], x['peer_wait_s']) for x in one['layers']],
+                         [(0, 0)] * len(one['layers']))
+
     def test_empty_ranks(self):
         plans = itertools.cycle((('--plan', 'tiered', '--hot-store', 'min'),
                                  ('--plan', 'partitioned'), ('--plan', 'resident'),

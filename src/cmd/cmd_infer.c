@@ -87,6 +87,8 @@ static void print_layer(struct gnn_json *j, const struct gnn_layer_report *l, ui
 	gnn_json_u64(j, "reloads", l->reloads);
 	gnn_json_u64(j, "cold_written_bytes", l->cold_written_bytes);
 	gnn_json_u64(j, "cold_read_bytes", l->cold_read_bytes);
+	gnn_json_u64(j, "exchanged_rows", l->exchanged_rows);
+	gnn_json_real(j, "peer_wait_s", l->peer_wait_s);
 	gnn_json_u64(j, "hot_rows", l->hot_rows);
 	gnn_json_u64(j, "cold_rows", l->cold_rows);
 	gnn_json_u64(j, "pinned_vertices", l->pinned_vertices);

@@ -196,6 +196,7 @@ static int pass_over(struct gnn_layer_run *run, const struct gnn_hood *b,
 
 	if (combines)
 		GNN_TRY(gnn_layer_run_begin(run, &pass.to));
+	GNN_TRY(gnn_layer_run_take(run, &pass, &w));
 	GNN_TRY(gnn_layer_run_absorb(run, &pass, &w));
 out:
 	return rc;

@@ -216,6 +216,8 @@ static int end_layer(struct gnn_run *r, uint32_t l)
 	if (r->o->backend->ops->group == NULL && r->plan.kind != GNN_PLAN_TIERED)
 		GNN_TRY(gnn_sampling_agree(r->layer.messages, lr->messages));
 	lr->written_bytes += gnn_kept_written_bytes(r->messages);
+	lr->exchanged_rows = r->layer.exchange.sent_rows;
+	lr->peer_wait_s = (double)r->layer.exchange.wait_ns * 1e-9;
 	r->at = (struct gnn_position){.layer = l + 1};
 	GNN_TRY(let_go(r, l));
 	lr->written_bytes += gnn_kept_written_bytes(r->next) +
@@ -246,6 +248,8 @@ static void report_layer(const struct gnn_layer_report *lr, uint32_t l)
 	gnn_json_u64(line, "reloads", lr->reloads);
 	gnn_json_u64(line, "cold_written_bytes", lr->cold_written_bytes);
 	gnn_json_u64(line, "cold_read_bytes", lr->cold_read_bytes);
+	gnn_json_u64(line, "exchanged_rows", lr->exchanged_rows);
+	gnn_json_real(line, "peer_wait_s", lr->peer_wait_s);
 	gnn_json_u64(line, "hot_rows", lr->hot_rows);
 	gnn_json_u64(line, "cold_rows", lr->cold_rows);
 	gnn_json_real(line, "predicted_s", lr->predicted_s);

@@ -2,6 +2,7 @@
 #include "infer/layer_run.h"
 
 #include "base/mem.h"
+#include "base/trace.h"
 
 #include <math.h>
 
@@ -196,8 +197,8 @@ static int transform(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	r->kept_rows = &pass->rows;
 	r->rows = to;
 	r->rows_pitch = c->message.dim_out;
-	r->own = c->own == GNN_OWN_ROW ? to + c->width : to;
-	r->own_pitch = r->rows_pitch;
+	r->rows_own = c->own == GNN_OWN_ROW ? to + c->width : to;
+	r->rows_own_pitch = r->rows_pitch;
 out:
 	return rc;
 }
@@ -213,84 +214,61 @@ static int take_messages(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	GNN_TRY(stage_rows(r, GNN_STAGE_ROWS, &pass->rows, w->row_data, w->rows, &there));
 	r->rows = there;
 	r->rows_pitch = pass->rows.width;
-	r->own = r->rows;
-	r->own_pitch = r->rows_pitch;
+	r->rows_own = r->rows;
+	r->rows_own_pitch = r->rows_pitch;
 	GNN_TRY(stage_rows(r, GNN_STAGE_OWN, &pass->own, w->own_data, w->rows, &there));
 	if (pass->keeps_own)
 		GNN_TRY(keep_own(r, w, &pass->own, there));
 	if (c->own == GNN_OWN_ROW && pass->own.kind == GNN_ROWS_NONE) {
-		r->own = r->rows + c->width;
+		r->rows_own = r->rows + c->width;
 	} else if (c->own == GNN_OWN_ROW) {
-		r->own = there;
-		r->own_pitch = pass->own.width;
+		r->rows_own = there;
+		r->rows_own_pitch = pass->own.width;
 	}
 out:
 	return rc;
 }
 
-/* The item's edges by destination: as the control thread did it, or by the backend now. */
-static int group(struct gnn_layer_run *r, const struct gnn_work *w, struct gnn_edge_batch *out)
+int gnn_layer_run_arrive(struct gnn_layer_run *r)
 {
-	struct gnn_backend *b = r->o.backend;
-	struct gnn_edge_list list = w->list;
-	const void *there;
-	int rc = GNN_OK;
+	struct gnn_exchange *x = &r->exchange;
+	int rc;
 
-	if (b->ops->group == NULL) {
-		*out = w->program.batch;
+	if (!x->under_way)
 		return GNN_OK;
-	}
-	if (w->first) {
-		GNN_TRY(b->ops->stage(b, GNN_STAGE_OFFSETS, list.offsets,
-			(list.rows + 1) * sizeof(*list.offsets), &there));
-		r->offsets_there = there;
-		r->sources_there = NULL;
-		if (list.source != NULL)
-			GNN_TRY(b->ops->stage(b, GNN_STAGE_SOURCES, list.source,
-				list.rows * sizeof(*list.source), &r->sources_there));
-	}
-	list.offsets = r->offsets_there;
-	list.source = r->sources_there;
-	GNN_TRY(b->ops->stage(b, GNN_STAGE_EDGES, list.neighbors,
-		(list.edge_end - list.edge_begin) * gnn_dtype_bytes(list.dtype), &there));
-	list.neighbors = there;
-	if (list.weighted)
-		GNN_TRY(b->ops->stage(b, GNN_STAGE_WEIGHTS, list.weights,
-			(list.edge_end - list.edge_begin) * sizeof(*list.weights), &there));
-	if (list.weighted)
-		list.weights = there;
-	list.own_weights = r->o.degrees->loop_weights_there;
-	list.sample = r->o.sample_there;
-	GNN_TRY(b->ops->group(b, &list, out));
+	GNN_TRY(gnn_exchange_finish(x));
+	r->source = x->rows[x->turn];
+	r->source_pitch = x->width;
+	r->own = x->own_width > 0 ? x->own[x->turn] : r->source;
+	r->own_pitch = x->own_width > 0 ? x->own_width : x->width;
 out:
 	return rc;
 }
 
-/* Scores of the rows that batches name, of a chunk that begins at `first_row`. */
-static float *source_scores(const struct gnn_layer_run *r, gnn_vid first_row)
+void gnn_layer_run_abandon(struct gnn_layer_run *r)
 {
-	return r->exchange.scores != NULL ? r->exchange.scores :
-		r->scores + first_row * 3 * r->o.conv->heads;
+	struct gnn_err_state first; /* what the caller is about to report stays */
+
+	gnn_err_save(&first, GNN_OK);
+	gnn_exchange_abandon(&r->exchange);
+	r->o.backend->ops->sync(r->o.backend);
+	gnn_err_restore(&first);
 }
 
-/* What the edges of the chunk take of its rows, from all ranks where there are several. */
+/* What edges take of the chunk's rows goes to other ranks, once the chunk before is here. */
 static int exchange(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
 	const struct gnn_conv *c = r->o.conv;
 	bool scores = c->combine == GNN_COMBINE_SOFTMAX;
-	bool rows = !scores || pass->kind == GNN_PASS_COMBINE;
-	int rc = GNN_OK;
+	int rc;
 
-	r->source = r->rows;
-	r->source_pitch = r->rows_pitch;
-	if (r->o.share == NULL || pass->kind == GNN_PASS_ROWS)
-		return GNN_OK;
-	GNN_TRY(gnn_exchange_round(&r->exchange, &w->round, &(struct gnn_exchange_chunk){
-		.rows = rows ? r->rows : NULL, .pitch = r->rows_pitch, .count = w->rows,
+	GNN_TRY(gnn_layer_run_arrive(r));
+	GNN_TRY(gnn_exchange_start(&r->exchange, &w->round, &(struct gnn_exchange_chunk){
+		.wants_rows = !scores || pass->kind == GNN_PASS_COMBINE, .wants_scores = scores,
+		.rows = r->rows, .pitch = r->rows_pitch, .own = r->rows_own,
+		.own_pitch = r->rows_own_pitch, .count = w->rows,
 		.scores = scores ? r->scores + w->first_row * 3 * c->heads : NULL}));
-	r->source = r->exchange.rows;
-	r->source_pitch = r->exchange.width;
 out:
 	return rc;
 }
@@ -308,117 +286,13 @@ static int make_scores(struct gnn_layer_run *r, const struct gnn_work *w)
 			.rows = w->rows});
 }
 
-/* The maximum of s over the messages of each destination. */
-static int absorb_scores(struct gnn_layer_run *r, const struct gnn_work *w,
-	const struct gnn_edge_batch *batch)
-{
-	const struct gnn_conv *c = r->o.conv;
-	uint64_t pitch = 3 * (uint64_t)c->heads;
-	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_MAX, .batch = *batch,
-		.width = c->heads, .message = source_scores(r, w->first_row),
-		.message_pitch = pitch, .own = r->scores + w->first_row * pitch,
-		.own_pitch = pitch, .own_factor = 1.0f, .state = r->scores + 2 * c->heads,
-		.state_pitch = pitch};
-	int rc = GNN_OK;
-
-	a.batch.carry = NULL;
-	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
-	if (r->least == NULL)
-		goto out;
-	a.combine = GNN_COMBINE_MIN;
-	a.state = r->least;
-	a.state_pitch = c->heads;
-	GNN_TRY(r->o.backend->ops->aggregate(r->o.backend, &a));
-out:
-	return rc;
-}
-
-/* Columns of a message row where the row of a target begins: its own, or the message itself. */
-static uint32_t target_column(const struct gnn_conv *c)
-{
-	return c->message.dim_out > c->width ? c->width : 0;
-}
-
-/* Rows of targets where later passes find them; nothing to do where all message rows stay. */
-static int absorb_rows(struct gnn_layer_run *r, const struct gnn_work *w)
-{
-	const struct gnn_conv *c = r->o.conv;
-	struct gnn_backend *b = r->o.backend;
-	uint64_t row_bytes = c->width * sizeof(float);
-
-	if (!w->first || r->targets == NULL || w->rows == 0)
-		return GNN_OK;
-	return b->ops->copy(b, r->targets + w->first_row * c->width, row_bytes,
-		r->rows + target_column(c), r->rows_pitch * sizeof(float), row_bytes, w->rows);
-}
-
-/* What the scores of pairs are taken from. */
-static void set_pairs(const struct gnn_layer_run *r, const struct gnn_pass *pass,
-	struct gnn_aggregate_args *a)
-{
-	const struct gnn_conv *c = r->o.conv;
-
-	a->heads = c->heads;
-	a->slope = c->slope;
-	a->att = c->att;
-	a->target_pitch = r->targets != NULL ? c->width : pass->rows.width;
-	a->target = r->targets != NULL ? r->targets : pass->rows.memory + target_column(c);
-	a->target += pass->to.first * a->target_pitch;
-	a->score_max = r->scores + pass->to.first * c->heads;
-	a->score_pitch = c->heads;
-}
-
-/* The maximum of the scores over the messages of each destination. */
-static int absorb_pair_scores(struct gnn_layer_run *r, const struct gnn_pass *pass,
-	const struct gnn_edge_batch *batch)
-{
-	const struct gnn_conv *c = r->o.conv;
-	struct gnn_aggregate_args a = {.combine = GNN_COMBINE_PAIR_MAX, .batch = *batch,
-		.width = c->width, .message = r->source, .message_pitch = r->source_pitch,
-		.own = r->own, .own_pitch = r->own_pitch, .own_factor = 1.0f,
-		.state = r->scores, .state_pitch = c->heads};
-
-	set_pairs(r, pass, &a);
-	a.batch.carry = NULL;
-	return r->o.backend->ops->aggregate(r->o.backend, &a);
-}
-
-int gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
-	gnn_vid first_row, const struct gnn_edge_batch *batch, float *state, float *carry)
-{
-	const struct gnn_conv *c = r->o.conv;
-	struct gnn_aggregate_args a = {.combine = c->combine, .batch = *batch, .width = c->width,
-		.message = r->source, .message_pitch = r->source_pitch, .own = r->own,
-		.own_pitch = r->own_pitch,
-		.own_factor = c->own == GNN_OWN_MESSAGE ? c->own_factor : 1.0f, .state = state,
-		.state_pitch = c->state_width, .carry = carry, .carry_pitch = c->state_width};
-
-	if (c->combine == GNN_COMBINE_SOFTMAX) {
-		float *first;
-
-		a.heads = c->heads;
-		a.slope = c->slope;
-		a.score_pitch = 3 * (uint64_t)c->heads;
-		a.score_src = source_scores(r, first_row);
-		first = r->scores + r->to.first * a.score_pitch;
-		a.score_dst = first + c->heads;
-		a.score_max = first + 2 * c->heads;
-		if (r->least != NULL)
-			a.score_min = r->least + r->to.first * c->heads;
-	}
-	if (c->combine == GNN_COMBINE_PAIR_SOFTMAX)
-		set_pairs(r, pass, &a);
-	if (carry == NULL)
-		a.batch.carry = NULL;
-	r->messages += batch->entry_count;
-	return r->o.backend->ops->aggregate(r->o.backend, &a);
-}
-
-int gnn_layer_run_take(struct gnn_layer_run *r, const struct gnn_pass *pass,
+/* The rows of the chunk, and their scores. */
+static int make_rows(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
 	const struct gnn_conv *c = r->o.conv;
-	int rc;
+	uint64_t span = gnn_trace_begin();
+	int rc = GNN_OK;
 
 	if (w->rows > 0)
 		GNN_TRY(pass->transform ? transform(r, pass, w) : take_messages(r, pass, w));
@@ -426,26 +300,23 @@ int gnn_layer_run_take(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	if (c->combine == GNN_COMBINE_SOFTMAX &&
 		pass->kind == (c->three_steps ? GNN_PASS_ROWS : GNN_PASS_SCORES))
 		GNN_TRY(make_scores(r, w));
-	rc = exchange(r, pass, w);
+	gnn_trace_end(span, "take");
 out:
 	return rc;
 }
 
-int gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
+int gnn_layer_run_take(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w)
 {
-	bool pairs = r->o.conv->combine == GNN_COMBINE_PAIR_SOFTMAX;
-	struct gnn_edge_batch batch;
-	int rc = GNN_OK;
+	int rc;
 
-	if (w->first)
-		GNN_TRY(gnn_layer_run_take(r, pass, w));
-	if (pass->kind == GNN_PASS_ROWS)
-		return absorb_rows(r, w);
-	GNN_TRY(group(r, w, &batch));
-	GNN_TRY(pass->kind == GNN_PASS_COMBINE ?
-		gnn_layer_run_combine(r, pass, w->first_row, &batch, r->state, r->carry) :
-		pairs ? absorb_pair_scores(r, pass, &batch) : absorb_scores(r, w, &batch));
+	GNN_TRY(make_rows(r, pass, w));
+	if (r->o.share != NULL && pass->kind != GNN_PASS_ROWS)
+		return exchange(r, pass, w);
+	r->source = r->rows;
+	r->source_pitch = r->rows_pitch;
+	r->own = r->rows_own;
+	r->own_pitch = r->rows_own_pitch;
 out:
 	return rc;
 }

@@ -3,7 +3,7 @@
  *
  * Flow     feed -> [layer_run: absorb] -> states -> [layer_run: finish] -> rows of the next layer
  * Owns     states, carry, scores, the buffer of message rows
- * Lends    the message rows of the chunk absorbed last, until the next
+ * Lends    the message rows of the chunk taken last, until the next
  * Thread   one caller
  * Fails    GNN_EOS memory; what the backend fails with
  *
@@ -50,9 +50,12 @@ struct gnn_layer_run {
 	struct gnn_layer_run_opts o;
 	struct gnn_range to;      /* of the states */
 	float           *message; /* (chunk_rows, message width) */
-	const float     *rows;    /* message rows of the chunk at hand, */
+	const float     *rows;    /* message rows of the chunk taken last, and its own rows */
 	uint64_t         rows_pitch;
-	const float     *source;  /* rows that batches name: those, or those of all ranks' chunks */
+	const float     *rows_own;
+	uint64_t         rows_own_pitch;
+	/* Of the chunk that is absorbed: */
+	const float     *source;  /* rows that batches name: the chunk's, or all ranks' */
 	uint64_t         source_pitch;
 	const float     *own;     /* and its own rows */
 	uint64_t         own_pitch;
@@ -80,14 +83,20 @@ int  gnn_layer_run_init(struct gnn_layer_run *r, const struct gnn_layer_run_opts
 void gnn_layer_run_fini(struct gnn_layer_run *r); /* all zero is fine */
 
 int  gnn_layer_run_begin (struct gnn_layer_run *r, const struct gnn_range *to); /* empty states */
-int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
-	const struct gnn_work *w);
 /*
- * The same in two parts, for states that stand elsewhere: the chunk's rows, at its first item, and
- * then batches of its edges into states of state_width columns.
+ * A chunk's rows are taken with its first item, and its items absorbed then. Of several ranks, take
+ * sends the rows on their way, and the chunk is absorbed once they arrive: where the next chunk is
+ * taken, which may be before this one's last item is absorbed, or when arrive is called. The chunk
+ * stays as it is until then.
  */
 int  gnn_layer_run_take  (struct gnn_layer_run *r, const struct gnn_pass *pass,
 	const struct gnn_work *w);
+int  gnn_layer_run_arrive(struct gnn_layer_run *r); /* has arrived before: fine */
+int  gnn_layer_run_absorb(struct gnn_layer_run *r, const struct gnn_pass *pass,
+	const struct gnn_work *w);
+/* After a failure that the other ranks know of: nothing is on its way or at work any more. */
+void gnn_layer_run_abandon(struct gnn_layer_run *r);
+/* For states that stand elsewhere: batches of edges into states of state_width columns. */
 int  gnn_layer_run_combine(struct gnn_layer_run *r, const struct gnn_pass *pass,
 	gnn_vid first_row, const struct gnn_edge_batch *batch, float *state, float *carry);
 /*

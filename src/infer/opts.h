@@ -79,6 +79,8 @@ struct gnn_layer_report {
 	double      wall_s;
 	uint64_t    read_bytes, written_bytes;
 	uint64_t    messages;      /* own rows included */
+	uint64_t    exchanged_rows; /* that ranks sent each other */
+	double      peer_wait_s;   /* of this rank's host, for rows of others */
 	/* Tiered: rows that left the store in memory, came back, and what that cost the disk. */
 	uint64_t    evictions, reloads, cold_written_bytes, cold_read_bytes;
 	uint64_t    hot_rows, cold_rows; /* of the stores in memory, and spilled at once at most */

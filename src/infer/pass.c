@@ -124,6 +124,17 @@ static int keep_messages(struct gnn_run *r, const struct gnn_pass *pass,
 		r->layer.rows_pitch);
 }
 
+/* The chunk's rows; of several ranks they go on their way, and the chunk's before are here. */
+static int take(struct gnn_run *r, const struct gnn_pass *pass, const struct gnn_work *work)
+{
+	int rc;
+
+	GNN_TRY(gnn_layer_run_take(&r->layer, pass, work));
+	GNN_TRY(keep_messages(r, pass, work));
+out:
+	return rc;
+}
+
 static int absorb(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pass *pass,
 	struct gnn_work *work, struct in_flight *f)
 {
@@ -135,8 +146,6 @@ static int absorb(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pas
 	f->work[last] = work;
 	f->count++;
 	rc = gnn_layer_run_absorb(&r->layer, pass, work);
-	if (rc == GNN_OK)
-		rc = keep_messages(r, pass, work);
 	gnn_trace_end(span, "absorb");
 	if (work->first)
 		gnn_progress_add(r->progress, work->rows, pass->rows.kind == GNN_ROWS_MEMORY ? 0 :
@@ -145,6 +154,44 @@ static int absorb(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pas
 		rc = GNN_EOS;
 	if (rc == GNN_OK && f->count == r->plan.in_flight)
 		rc = retire(r, feed, f);
+	return rc;
+}
+
+/* The next item, or NULL behind the last; the rows of its chunk are taken with its first item. */
+static int next_item(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pass *pass,
+	struct gnn_work **work)
+{
+	int rc = gnn_feed_next(feed, work);
+
+	if (rc == GNN_EOF) {
+		*work = NULL;
+		return GNN_OK;
+	}
+	if (rc == GNN_OK && (*work)->first)
+		rc = take(r, pass, *work);
+	return rc;
+}
+
+/*
+ * Of several ranks, rows travel while those of the round before are absorbed: the next item is
+ * taken before one is absorbed. Other ranks come to its round with the rows that are on their way
+ * by then. Passes that send nothing absorb the rows that were taken last.
+ */
+static bool looks_ahead(const struct gnn_run *r, const struct gnn_pass *pass)
+{
+	return r->o->share != NULL && pass->kind != GNN_PASS_ROWS;
+}
+
+/* The next item, and the rows of the chunk of the one before. */
+static int look_ahead(struct gnn_run *r, struct gnn_feed *feed, const struct gnn_pass *pass,
+	struct gnn_work **next)
+{
+	int rc;
+
+	GNN_TRY(next_item(r, feed, pass, next));
+	if (*next == NULL || !(*next)->first)
+		GNN_TRY(gnn_layer_run_arrive(&r->layer));
+out:
 	return rc;
 }
 
@@ -161,8 +208,9 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	struct gnn_feed_opts opts = gnn_plan_feed(&r->plan, l, r->o, r->degrees);
 	struct in_flight f = {.count = 0};
 	struct gnn_feed *feed = NULL;
-	struct gnn_work *work;
-	int rc, end;
+	struct gnn_work *work, *next = NULL;
+	bool ahead = looks_ahead(r, pass);
+	int rc, failed;
 
 	opts.rows = pass->rows;
 	opts.own = pass->own;
@@ -174,31 +222,36 @@ static int stream(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	gnn_rows_skip(&opts.own, r->at.row);
 	opts.sample = gnn_sampling_here(r->sampling);
 	GNN_TRY(gnn_feed_start(&feed, &opts));
-	while ((rc = gnn_feed_next(feed, &work)) == GNN_OK) {
+	GNN_TRY(next_item(r, feed, pass, &work));
+	for (; work != NULL; work = next) {
 		/* A round ends at the same row of all ranks, past the end of some. */
-		gnn_vid next = work->first_row +
+		gnn_vid end = work->first_row +
 			(r->o->share != NULL ? opts.chunk_rows : work->rows);
 		bool last = work->last, stop = work->stop;
 
+		if (ahead)
+			GNN_TRY(look_ahead(r, feed, pass, &next));
 		GNN_TRY(absorb(r, feed, pass, work, &f));
 		if (last)
-			r->at.row = next;
-		if (last && stops(r, next, stop)) {
+			r->at.row = end;
+		if (last && stops(r, end, stop)) {
 			rc = GNN_STOPPED;
 			goto out;
 		}
+		if (!ahead)
+			GNN_TRY(next_item(r, feed, pass, &next));
 	}
-	if (rc == GNN_EOF)
-		rc = GNN_OK;
 	r->report->layer[l].read_bytes += gnn_feed_read_bytes(feed);
 out:
 	/* Other ranks wait for this one, and its control thread for them. */
-	if (rc < 0)
+	if (rc < 0) {
 		(void)gnn_comm_agree(r->o->comm, rc);
+		gnn_layer_run_abandon(&r->layer);
+	}
 	/* The buffers of the items must outlive what the backend still does with them. */
 	while (f.count > 0) {
-		end = retire(r, feed, &f);
-		rc = rc == GNN_OK ? end : rc;
+		failed = retire(r, feed, &f);
+		rc = rc == GNN_OK ? failed : rc;
 	}
 	gnn_feed_stop(feed);
 	return rc;

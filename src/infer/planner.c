@@ -168,6 +168,8 @@ static void set_buffers(struct gnn_plan *p, const struct gnn_infer_opts *o,
 	/* A unified backend has done an operation when it returns; else two chunks overlap. */
 	p->in_flight = o->backend->ops->unified ? 1 : 3;
 	p->ahead = (uint32_t)depth + p->in_flight - 1;
+	if (o->share != NULL && p->kind != GNN_PLAN_TIERED)
+		p->ahead++; /* the executor looks one item ahead */
 	p->chunk_bytes = gnn_max_u64(o->chunk_bytes >> level, 1);
 	p->read_bytes = READ_BYTES >> level;
 	p->list_bytes = gnn_max_u64(LIST_BYTES >> level, LIST_MIN);

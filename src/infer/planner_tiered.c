@@ -154,7 +154,8 @@ static uint64_t panel_bytes(const struct gnn_plan *p, uint32_t l, const struct g
 	const struct gnn_conv *c = gnn_model_conv(o->model, l);
 
 	return p->finish_rows * (c->state_width + VALUES) * sizeof(float) +
-		p->layer[l].chunk_rows * c->keep.dim_out * sizeof(float);
+		gnn_exchange_turns(o->share) * p->layer[l].chunk_rows * c->keep.dim_out *
+			sizeof(float);
 }
 
 uint64_t gnn_plan_tier_bytes(const struct gnn_plan *p, uint32_t l, const struct gnn_infer_opts *o)

@@ -50,7 +50,7 @@ out:
 }
 
 /* What all ranks do together, so many figures of each layer. */
-enum { LAYER_SUMS = 13 + GNN_RELOADED_BINS };
+enum { LAYER_SUMS = 14 + GNN_RELOADED_BINS };
 
 static uint32_t list_sums(struct gnn_infer_report *report, uint64_t **at)
 {
@@ -64,6 +64,7 @@ static uint32_t list_sums(struct gnn_infer_report *report, uint64_t **at)
 		at[n++] = &lr->read_bytes;
 		at[n++] = &lr->written_bytes;
 		at[n++] = &lr->messages;
+		at[n++] = &lr->exchanged_rows;
 		at[n++] = &lr->evictions;
 		at[n++] = &lr->reloads;
 		at[n++] = &lr->cold_written_bytes;

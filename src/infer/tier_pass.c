@@ -16,6 +16,9 @@ struct item {
 	struct gnn_tier_image    image; /* of the program, for a backend with memory of its own */
 	struct gnn_tier_lists    lists; /* as the backend reads them, once the item is begun */
 	uint64_t                 ticket;
+	/* What the conv keeps of h of the chunk, where it does. */
+	const float             *own_rows;
+	uint64_t                 own_pitch;
 };
 
 struct stream {
@@ -99,24 +102,37 @@ out:
 
 /* --- the executor --- */
 
-/* What the conv keeps of h of the chunk; nothing to do where that is h itself. */
-static int take_own(struct gnn_run *r, const struct gnn_work *w)
+/*
+ * What the conv keeps of h of the chunk; nothing to do where that is h itself, and stays: what is
+ * staged goes when the chunk behind the next is.
+ */
+static int take_own(struct stream *s, struct item *item)
 {
+	struct gnn_run *r = s->run;
 	const struct gnn_conv *c = r->layer.o.conv;
 	const struct gnn_rows *rows = r->layer.kept_rows;
+	struct gnn_backend *b = r->o->backend;
 	struct gnn_tiered *t = r->tiered;
+	float *to = t->own[t->own_count % gnn_exchange_turns(r->o->share)];
+	bool whole;
 
-	if (t->own == NULL || w->rows == 0)
+	if (to == NULL || item->work->rows == 0)
 		return GNN_OK;
-	t->own_pitch = rows->width;
-	t->own_rows = r->layer.kept;
-	if (rows->dtype == GNN_F32 && c->keep.count == 0)
+	whole = rows->dtype == GNN_F32 && c->keep.count == 0;
+	item->own_pitch = rows->width;
+	item->own_rows = r->layer.kept;
+	if (whole && (r->o->share == NULL || b->ops->unified))
 		return GNN_OK;
-	t->own_pitch = c->keep.dim_out;
-	t->own_rows = t->own;
-	return r->o->backend->ops->rows(r->o->backend, &(struct gnn_rows_args){.prog = &c->keep,
-		.from = r->layer.kept, .from_dtype = rows->dtype, .from_pitch = rows->width,
-		.to = t->own, .to_pitch = c->keep.dim_out, .rows = w->rows});
+	item->own_pitch = c->keep.dim_out;
+	item->own_rows = to;
+	t->own_count++;
+	if (whole)
+		return b->ops->copy(b, to, item->own_pitch * sizeof(float), r->layer.kept,
+			rows->width * sizeof(float), item->own_pitch * sizeof(float),
+			item->work->rows);
+	return b->ops->rows(b, &(struct gnn_rows_args){.prog = &c->keep, .from = r->layer.kept,
+		.from_dtype = rows->dtype, .from_pitch = rows->width, .to = to,
+		.to_pitch = item->own_pitch, .rows = item->work->rows});
 }
 
 static int move_own(struct gnn_run *r, const struct item *item, uint64_t i)
@@ -129,7 +145,7 @@ static int move_own(struct gnn_run *r, const struct item *item, uint64_t i)
 	if (p->step[i].move_end[GNN_MOVE_OWN] == begin)
 		return GNN_OK;
 	return r->o->backend->ops->move(r->o->backend, &(struct gnn_move_args){
-		.from = t->own_rows, .from_pitch = t->own_pitch,
+		.from = item->own_rows, .from_pitch = item->own_pitch,
 		.to = t->tier->top + c->state_width - c->keep.dim_out,
 		.to_pitch = c->state_width, .width = c->keep.dim_out,
 		.moves = item->lists.moves[GNN_MOVE_OWN] + begin,
@@ -208,16 +224,18 @@ out:
 }
 
 /* The rows of the item's chunk; of several ranks, all send theirs and take the others'. */
-static int take_rows(struct stream *s, const struct item *item)
+static int take_rows(struct stream *s, struct item *item, const struct item *before)
 {
 	const struct gnn_work *w = item->work;
 	struct gnn_run *r = s->run;
-	int rc = GNN_OK;
+	int rc;
 
-	if (!w->first)
-		return GNN_OK;
+	item->own_rows = before != NULL ? before->own_rows : NULL;
+	item->own_pitch = before != NULL ? before->own_pitch : 0;
+	if (!w->first) /* that of the item before it: its rows are waited for now */
+		return gnn_layer_run_arrive(&r->layer);
 	GNN_TRY(gnn_layer_run_take(&r->layer, s->pass, w));
-	GNN_TRY(take_own(r, w));
+	GNN_TRY(take_own(s, item));
 	gnn_progress_add(r->progress, w->rows, w->rows * gnn_rows_row_bytes(&s->pass->rows));
 out:
 	return rc;
@@ -250,22 +268,37 @@ static int next_item(struct stream *s, struct item **item)
 }
 
 /*
- * What an item reloads is asked for while the one in front of it is at work. That one's rows are
- * exchanged before the next is waited for: other ranks come to its round only when they have them.
+ * What an item reloads is asked for while the one in front of it is at work. Of several ranks, that
+ * one's rows travel until then, and the rows of the item go on their way before it is at work.
  */
+static int look_ahead(struct stream *s, const struct item *item, struct item **next)
+{
+	int rc;
+
+	GNN_TRY(next_item(s, next));
+	if (*next != NULL)
+		GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &(*next)->program));
+	if (s->run->o->share == NULL)
+		return GNN_OK;
+	GNN_TRY(*next != NULL ? take_rows(s, *next, item) : gnn_layer_run_arrive(&s->run->layer));
+out:
+	return rc;
+}
+
 static int run_items(struct stream *s)
 {
 	struct item *item, *next;
 	int rc;
 
 	GNN_TRY(next_item(s, &item));
+	if (item != NULL)
+		GNN_TRY(take_rows(s, item, NULL));
 	for (; item != NULL; item = next) {
 		GNN_TRY(stage_program(s->run, item));
-		GNN_TRY(take_rows(s, item));
-		GNN_TRY(next_item(s, &next));
-		if (next != NULL)
-			GNN_TRY(gnn_tier_ask(s->run->tiered->tier, &next->program));
+		GNN_TRY(look_ahead(s, item, &next));
 		GNN_TRY(run_item(s, item));
+		if (next != NULL && s->run->o->share == NULL)
+			GNN_TRY(take_rows(s, next, item));
 	}
 	while (s->issued_count > 0)
 		GNN_TRY(retire(s));
@@ -372,8 +405,10 @@ int gnn_tiered_pass(struct gnn_run *r, uint32_t l, const struct gnn_pass *pass)
 	}
 	report(r, &r->report->layer[l]);
 out:
-	if (rc < 0) /* other ranks wait for this one, and its feed for them */
+	if (rc < 0) { /* other ranks wait for this one, and its feed for them */
 		(void)gnn_comm_agree(r->o->comm, rc);
+		gnn_layer_run_abandon(&r->layer);
+	}
 	stop(&s);
 	return rc;
 }

@@ -161,8 +161,8 @@ static int open_panel(struct gnn_run *r)
 	GNN_TRY(open_values(r, d->loops_there, &t->degrees.loops_there));
 	GNN_TRY(open_values(r, d->weighted_there, &weighted));
 	t->degrees.weighted_there = (const float *)weighted;
-	if (c->keep.dim_out > 0)
-		GNN_TRY(alloc_floats(r->o->backend, &t->own,
+	for (uint32_t i = 0; c->keep.dim_out > 0 && i < gnn_exchange_turns(r->o->share); i++)
+		GNN_TRY(alloc_floats(r->o->backend, &t->own[i],
 			r->layer.o.chunk_rows * c->keep.dim_out));
 out:
 	return rc;
@@ -200,8 +200,9 @@ void gnn_tiered_close(struct gnn_run *r)
 	gnn_mem_free(t->vertex);
 	for (uint32_t i = 0; i < GNN_TIERED_LISTS; i++)
 		gnn_mem_free(t->list[i]);
+	for (uint32_t i = 0; i < GNN_EXCHANGE_TURNS; i++)
+		free_buffer(b, t->own[i]);
 	free_buffer(b, t->panel);
-	free_buffer(b, t->own);
 	free_buffer(b, t->degrees.in_there);
 	free_buffer(b, t->degrees.out_there);
 	free_buffer(b, t->degrees.loops_there);

@@ -29,9 +29,9 @@ struct gnn_tiered {
 	struct gnn_move    *list[GNN_TIERED_LISTS]; /* (finish_rows) */
 	uint64_t            list_ticket[GNN_TIERED_LISTS], flushes;
 	struct gnn_degrees  degrees;  /* of the vertices of the panel, by row */
-	float              *own;      /* (chunk_rows, kept columns) of the chunk, or NULL */
-	const float        *own_rows; /* where they stand */
-	uint64_t            own_pitch;
+	/* (chunk_rows, kept columns) of a chunk, or NULL; of several ranks, of two by turns. */
+	float              *own[GNN_EXCHANGE_TURNS];
+	uint64_t            own_count;
 };
 
 GNN_BEGIN_DECLS

@@ -2,9 +2,12 @@
  * tests/mpi/nccl_stub.c - what mpi/comm_nccl.c takes of NCCL, between memories of the host.
  *
  * A message is a file under GNN_STUB_FOLDER, there at once by its name. Calls are always still at
- * work when they return, and go on when they are asked about. GNN_STUB = WHAT:RANK[:N] makes a rank
- * misbehave: "init", it does not start; "async", its N-th exchange ends with an error.
+ * work when they return, and go on when they are asked about; messages travel when the stream is
+ * stepped. GNN_STUB = WHAT:RANK[:N] makes a rank misbehave: "init", it does not start; "async", its
+ * N-th exchange ends with an error on its way.
  */
+#include "nccl_stub.h"
+
 #include <nccl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,6 +31,8 @@ struct ncclComm {
 	int          sent[RANKS_MAX], taken[RANKS_MAX];
 	struct op    op[OPS_MAX];
 	int          ops;
+	bool         issued; /* and not done */
+	struct stub_stream *stream;
 };
 
 static ncclComm_t grouped;
@@ -111,20 +116,32 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
 {
-	bool done = true;
-
 	if (c->late > 0)
 		c->late--;
-	for (int i = 0; i < c->ops && c->late == 0; i++) {
-		if (!c->op[i].done && !c->op[i].sends)
+	*state = c->error != ncclSuccess ? c->error : c->late == 0 ? ncclSuccess : ncclInProgress;
+	return ncclSuccess;
+}
+
+static bool step(void *comm)
+{
+	ncclComm_t c = comm;
+	bool done = true;
+	int n;
+
+	if (is_told("async", c->rank, &n) && c->exchanges == n)
+		c->error = ncclRemoteError;
+	for (int i = 0; i < c->ops && c->error == ncclSuccess; i++) {
+		if (!c->op[i].done && c->op[i].sends)
+			write_message(c, &c->op[i]);
+		else if (!c->op[i].done)
 			read_message(c, &c->op[i]);
 		done = done && c->op[i].done;
 	}
-	if (done && c->late == 0)
-		c->ops = 0;
-	*state = c->error != ncclSuccess ? c->error : done && c->late == 0 ? ncclSuccess :
-		ncclInProgress;
-	return ncclSuccess;
+	if (!done || c->error != ncclSuccess)
+		return false;
+	c->ops = 0;
+	c->issued = false;
+	return true;
 }
 
 ncclResult_t ncclGroupStart(void)
@@ -132,10 +149,11 @@ ncclResult_t ncclGroupStart(void)
 	return ncclSuccess;
 }
 
-static ncclResult_t add(ncclComm_t c, const struct op *o)
+static ncclResult_t add(ncclComm_t c, const struct op *o, cudaStream_t stream)
 {
-	if (c->ops == OPS_MAX || c->late > 0)
+	if (c->ops == OPS_MAX || c->late > 0 || c->issued)
 		return ncclInvalidUsage;
+	c->stream = (void *)stream;
 	c->op[c->ops++] = *o;
 	grouped = c;
 	return ncclInProgress;
@@ -144,35 +162,30 @@ static ncclResult_t add(ncclComm_t c, const struct op *o)
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t c,
 	cudaStream_t stream)
 {
-	(void)stream;
 	return type != ncclInt8 ? ncclInvalidArgument : add(c, &(struct op){.sends = true,
 		.data = (void *)(size_t)data, .bytes = count, .peer = peer,
-		.number = c->sent[peer]++});
+		.number = c->sent[peer]++}, stream);
 }
 
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t c,
 	cudaStream_t stream)
 {
-	(void)stream;
 	return type != ncclInt8 ? ncclInvalidArgument : add(c, &(struct op){.data = data,
-		.bytes = count, .peer = peer, .number = c->taken[peer]++});
+		.bytes = count, .peer = peer, .number = c->taken[peer]++}, stream);
 }
 
 ncclResult_t ncclGroupEnd(void)
 {
 	ncclComm_t c = grouped;
-	int n;
 
 	grouped = NULL;
 	if (c == NULL)
 		return ncclSuccess;
 	c->late = LATE;
 	c->exchanges++;
-	for (int i = 0; i < c->ops; i++)
-		if (c->op[i].sends)
-			write_message(c, &c->op[i]);
-	if (is_told("async", c->rank, &n) && c->exchanges == n)
-		c->error = ncclRemoteError;
+	c->issued = true;
+	c->stream->step = step;
+	c->stream->comm = c;
 	return ncclInProgress;
 }
 
