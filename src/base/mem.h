@@ -84,5 +84,14 @@ GNN_END_DECLS
 		if (rc < 0)                                                              \
 			goto out;                                                        \
 	} while (0)
+/* Whole pages, not zeroed: what is never written takes no memory, and no time. */
+#define GNN_NEW_PAGES(ptr, count, kind)                                                  \
+	do {                                                                             \
+		void *block_;                                                            \
+		rc = gnn_mem_pages(&block_, (uint64_t)(count) * sizeof(*(ptr)), (kind));  \
+		(ptr) = block_;                                                          \
+		if (rc < 0)                                                              \
+			goto out;                                                        \
+	} while (0)
 
 #endif

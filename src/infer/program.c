@@ -22,11 +22,11 @@ int gnn_program_init(struct gnn_program *p, uint64_t entries, uint64_t vertices)
 	int rc;
 
 	*p = (struct gnn_program){0};
-	GNN_NEW_ARRAY(p->vertex, groups, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(p->carry, groups, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(p->first, groups, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(p->src, entries, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(p->next_, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->vertex, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->carry, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->first, groups, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->src, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->next_, groups, GNN_MEM_TOPOLOGY);
 out:
 	if (rc < 0)
 		gnn_program_fini(p);
@@ -37,7 +37,7 @@ int gnn_program_weigh(struct gnn_program *p, uint64_t entries)
 {
 	int rc;
 
-	GNN_NEW_ARRAY(p->weight, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(p->weight, entries, GNN_MEM_TOPOLOGY);
 out:
 	return rc;
 }
@@ -65,8 +65,8 @@ int gnn_grouper_init(struct gnn_grouper *g, const struct gnn_degrees *d,
 	GNN_ASSERT(rows <= GNN_OWN_BIT && vertex_bits + g->row_bits <= 64);
 	g->digits = (vertex_bits + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
 	g->digit_bits = (vertex_bits + g->digits - 1) / g->digits;
-	GNN_NEW_ARRAY(g->entry, entries, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(g->spare, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(g->entry, entries, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(g->spare, entries, GNN_MEM_TOPOLOGY);
 	GNN_TRY(gnn_grouper_share(g, 1));
 out:
 	if (rc < 0)
@@ -111,8 +111,8 @@ int gnn_grouper_weigh(struct gnn_grouper *g, const float *own_weights)
 
 	GNN_ASSERT(g->count == 0 && g->weight == NULL);
 	g->own_weights = own_weights;
-	GNN_NEW_ARRAY(g->weight, g->capacity, GNN_MEM_TOPOLOGY);
-	GNN_NEW_ARRAY(g->weight_spare, g->capacity, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(g->weight, g->capacity, GNN_MEM_TOPOLOGY);
+	GNN_NEW_PAGES(g->weight_spare, g->capacity, GNN_MEM_TOPOLOGY);
 out:
 	return rc;
 }
