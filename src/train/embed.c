@@ -3,8 +3,6 @@
 
 #include "base/mem.h"
 
-#include <string.h>
-
 enum { ROWS_AT_ONCE = 8192 };
 
 struct gnn_embed {
@@ -106,6 +104,16 @@ out:
 	return rc;
 }
 
+/* Rows, close together, by all threads. */
+static int hand_on(struct gnn_embed *e, float *to, const float *from, uint64_t rows,
+	uint64_t width)
+{
+	struct gnn_backend *cpu = e->collect.cpu;
+	const uint64_t bytes = width * sizeof(float);
+
+	return cpu->ops->copy(cpu, to, bytes, from, bytes, bytes, rows);
+}
+
 int gnn_embed_rows(struct gnn_embed *e, const gnn_vid *id, uint64_t count, uint64_t version,
 	float *y, float *aggregate, uint64_t pitch, struct gnn_onehop_counts *counts)
 {
@@ -121,11 +129,11 @@ int gnn_embed_rows(struct gnn_embed *e, const gnn_vid *id, uint64_t count, uint6
 
 		GNN_TRY(collect(e, id + first, rows, version, &in, &some));
 		GNN_TRY(gnn_net_layer(e->net, 0, &in, &made));
-		memcpy(y + first * width, made, rows * width * sizeof(float));
+		GNN_TRY(hand_on(e, y + first * width, made, rows, width));
 		held = gnn_net_dropped(e->net, 0, &in);
 		for (uint32_t p = 0; e->o.aggregates && p < e->o.source->parts; p++)
-			memcpy(aggregate + p * pitch + first * dim, held + p * rows * dim,
-				rows * dim * sizeof(float));
+			GNN_TRY(hand_on(e, aggregate + p * pitch + first * dim,
+				held + p * rows * dim, rows, dim));
 		counts->gathered += some.gathered;
 		counts->computed += some.computed;
 	}

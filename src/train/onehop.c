@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "op/cpu/cpu.h"
 #include "op/grad.h"
 
 #include <string.h>
@@ -99,6 +100,12 @@ static void want(struct wants *w, gnn_vid v, uint64_t row)
 	w->row[w->count++] = row;
 }
 
+/* Threads for work on so many rows. */
+static int team_of(const struct gnn_onehop *h, uint64_t rows)
+{
+	return gnn_cpu_team(h->collect->cpu, rows * h->source->dim);
+}
+
 /* Sums over the block into the rows that are wanted, which begin as 0. */
 static int sum(struct gnn_onehop *h, const struct wants *w, const struct target *to)
 {
@@ -106,6 +113,7 @@ static int sum(struct gnn_onehop *h, const struct wants *w, const struct target 
 	const uint32_t dim = h->source->dim;
 	struct gnn_backend *cpu = h->collect->cpu;
 
+#pragma omp parallel for num_threads(team_of(h, w->count)) schedule(static)
 	for (uint64_t i = 0; i < w->count; i++)
 		memset(to->data + w->row[i] * dim, 0, dim * sizeof(float));
 	return cpu->ops->aggregate(cpu, &(struct gnn_aggregate_args){
@@ -116,7 +124,20 @@ static int sum(struct gnn_onehop *h, const struct wants *w, const struct target 
 			.weight = b->weight}});
 }
 
-/* One hop of the vertices that are wanted, drawn by `step`; own rows are the sample's first. */
+/* The rows of the wanted vertices themselves, the sample's first, behind all aggregates. */
+static void take_own(struct gnn_onehop *h, const struct wants *w, const struct target *to)
+{
+	const uint64_t dim = h->source->dim;
+	const float *x = h->x.data;
+
+	if (h->source->parts < 2)
+		return;
+#pragma omp parallel for num_threads(team_of(h, w->count)) schedule(static)
+	for (uint64_t i = 0; i < w->count; i++)
+		memcpy(to->data + to->part + w->row[i] * dim, x + i * dim, dim * sizeof(float));
+}
+
+/* One hop of the vertices that are wanted, drawn by `step`. */
 static int aggregate(struct gnn_onehop *h, const struct wants *w, uint64_t step,
 	const struct target *to, struct gnn_onehop_counts *counts)
 {
@@ -129,9 +150,7 @@ static int aggregate(struct gnn_onehop *h, const struct wants *w, uint64_t step,
 	GNN_TRY(gnn_room_take(&h->x, h->sample.id_count * dim, sizeof(float)));
 	GNN_TRY(gnn_collect_features(h->collect, h->sample.id, h->sample.id_count, h->x.data));
 	GNN_TRY(sum(h, w, to));
-	for (uint64_t i = 0; i < w->count && h->source->parts == 2; i++)
-		memcpy(to->data + to->part + w->row[i] * dim, (float *)h->x.data + i * dim,
-			dim * sizeof(float));
+	take_own(h, w, to);
 	counts->gathered += h->sample.id_count;
 	counts->computed += w->count;
 out:
@@ -162,7 +181,10 @@ static void take_kept(struct gnn_onehop *h, const gnn_vid *id, uint64_t count, u
 	const struct target *from, const struct target *to, struct gnn_onehop_counts *counts)
 {
 	const uint64_t dim = h->source->dim;
+	uint64_t oldest = 0, reused = 0;
 
+#pragma omp parallel for num_threads(team_of(h, count)) schedule(static) \
+	reduction(max : oldest) reduction(+ : reused)
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t place = h->o.place[id[i]];
 		uint64_t age;
@@ -171,12 +193,14 @@ static void take_kept(struct gnn_onehop *h, const gnn_vid *id, uint64_t count, u
 			continue;
 		age = step + 1 - h->step[place];
 		GNN_ASSERT(h->step[place] > 0 && age < h->o.super_batch);
-		counts->age = gnn_max_u64(counts->age, age);
-		counts->reused++;
+		oldest = gnn_max_u64(oldest, age);
+		reused++;
 		for (uint32_t p = 0; p < h->source->parts; p++)
 			memcpy(to->data + p * to->part + i * dim,
 				from->data + p * from->part + place * dim, dim * sizeof(float));
 	}
+	counts->age = gnn_max_u64(counts->age, oldest);
+	counts->reused += reused;
 }
 
 int gnn_onehop_rows(struct gnn_onehop *h, const gnn_vid *id, uint64_t count, uint64_t step,
