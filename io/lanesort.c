@@ -3,6 +3,8 @@
 
 #if defined(__x86_64__)
 
+#include "base/fault.h"
+
 #include <immintrin.h>
 #include <string.h>
 
@@ -143,7 +145,8 @@ WIDE_INLINE __m512i sort_lanes64(__m512i a)
 
 gnn_lanesort_fn gnn_lanesort(uint32_t key_bytes)
 {
-	if (!__builtin_cpu_supports("x86-64-v4"))
+	if (!__builtin_cpu_supports("x86-64-v4") ||
+		gnn_fault_next(GNN_FAULT_WIDE).action != GNN_FAULT_NONE)
 		return NULL;
 	return key_bytes == sizeof(uint32_t)   ? sort32
 	       : key_bytes == sizeof(uint64_t) ? sort64

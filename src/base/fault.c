@@ -27,7 +27,7 @@ static const char *const site_names[SITE_SIGNAL + 1] = {
 	[GNN_FAULT_REUSE] = "reuse",     [GNN_FAULT_EMBED] = "embed",
 	[GNN_FAULT_ROWS] = "rows",       [GNN_FAULT_BOTTOM] = "bottom",
 	[GNN_FAULT_SAMPLE] = "sample",   [GNN_FAULT_SAMPLE_THERE] = "sample-there",
-	[SITE_CRASH] = "crash",
+	[GNN_FAULT_WIDE] = "wide",       [SITE_CRASH] = "crash",
 	[SITE_SIGNAL] = "signal",
 };
 
@@ -38,7 +38,7 @@ static const struct {
 	int errnum;
 	uint32_t sites;
 } actions[] = {
-	{"fail", GNN_FAULT_FAIL, 0, SITE(ALLOC) | SITE(PIN)},
+	{"fail", GNN_FAULT_FAIL, 0, SITE(ALLOC) | SITE(PIN) | SITE(WIDE)},
 	{"short", GNN_FAULT_SHORT, 0, SITES_OF_IO},
 	{"eof", GNN_FAULT_ENDS, 0, SITE(READ)},
 	{"flip", GNN_FAULT_FLIP, 0, SITES_OF_IO},

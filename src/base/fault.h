@@ -37,6 +37,7 @@ enum gnn_fault_site {
 	GNN_FAULT_BOTTOM,  /* aggregates of a batch that it makes */
 	GNN_FAULT_SAMPLE,  /* a batch that it draws */
 	GNN_FAULT_SAMPLE_THERE, /* a batch that a device draws */
+	GNN_FAULT_WIDE,    /* wide registers looked for, which this machine has */
 	GNN_FAULT_SITE_COUNT,
 };
 

@@ -42,6 +42,20 @@ TEST_F(BuilderTest, RandomGraphsInMemory)
 	}
 }
 
+TEST_F(BuilderTest, RandomGraphsWithoutWideRegisters)
+{
+	const Edges edges = random_edges(30000, 2000, 1);
+	const Edges few = random_edges(3000, 50, 3);
+
+	for (const Options &o : every_option())
+		for (const Edges *e : {&edges, &few}) {
+			gnn_fault_clear();
+			ASSERT_EQ(gnn_fault_parse("wide:fail%1"), GNN_OK);
+			check(*e, o);
+			EXPECT_EQ(report.run_count, 0u);
+		}
+}
+
 TEST_F(BuilderTest, RandomGraphsThroughManyRuns)
 {
 	const Edges edges = random_edges(40000, 3000, 2, 5, 17);
