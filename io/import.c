@@ -127,6 +127,18 @@ static int create_builder(struct import *m)
 		.remap = o->remap, .engine = o->engine});
 }
 
+/* The number of edges that is stated somewhere; 0: nobody did. */
+static int check_edges(const struct import *m, uint64_t stated, const char *who)
+{
+	uint64_t found = m->report->edges.edges;
+
+	if (stated == 0 || stated == found)
+		return GNN_OK;
+	return gnn_err(GNN_EDATA, "%s: %llu edges found, %s %llu: %s", m->data.edges.path,
+		(unsigned long long)found, who, (unsigned long long)stated,
+		found < stated ? "some are missing" : "there are more");
+}
+
 static int add_edges(struct import *m)
 {
 	struct gnn_progress *progress = gnn_progress_begin("edges", "edges", 0);
@@ -148,10 +160,8 @@ static int add_edges(struct import *m)
 	m->report->edges = m->edges->counts;
 	m->report->edges.each_once |= m->data.each_once;
 	m->report->read_s = gnn_clock_s_since(start);
-	if (m->data.edges_stated != 0 && m->data.edges_stated != m->report->edges.edges)
-		GNN_FAIL(GNN_EDATA, "%s: %llu edges found, the data set states %llu",
-			m->data.edges.path, (unsigned long long)m->report->edges.edges,
-			(unsigned long long)m->data.edges_stated);
+	GNN_TRY(check_edges(m, m->data.edges_stated, "the data set states"));
+	GNN_TRY(check_edges(m, m->o->expect_edges, "--expect-edges is"));
 	if (m->edges->settle == NULL) {
 		gnn_edges_close(m->edges);
 		m->edges = NULL;

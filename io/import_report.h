@@ -23,6 +23,7 @@ struct gnn_import_opts {
 	const char *features, *labels, *weights; /* in place of the data set's; NULL: as it says */
 	const char *split[GNN_SPLIT_COUNT];
 	uint64_t    vertices;        /* 0: not given */
+	uint64_t    expect_edges;  /* 0: any number of them */
 	bool        undirected, dedup, remap;
 	uint32_t    weight_column;   /* from 1; 0: none */
 	enum gnn_edge_layout edge_layout;

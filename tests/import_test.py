@@ -232,6 +232,17 @@ class Edges(ImportTest):
                 self.assertEqual(report['vertices'], 30)
                 self.assertEqual(report['isolated'], 10)
 
+    def test_edges_that_are_missing(self):
+        src, dst = self.random(20)
+        text = self.write('e.txt', '\n'.join(f'{a} {b}' for a, b in zip(src, dst)))
+        array = self.write('e.npy', np.stack([src, dst]))
+        for source in text, array:  # those that are listed, whatever becomes of them
+            self.load(source, '--expect-edges', 400, '--undirected', '--dedup')
+            self.refuse(65, '400 edges found, --expect-edges is 401: some are missing', source,
+                        '--expect-edges', 401)
+            self.refuse(65, '400 edges found, --expect-edges is 399: there are more', source,
+                        '--expect-edges', 399)
+
     def test_weights_from_three_places(self):
         src, dst = self.random(20)
         w = np.random.default_rng(1).normal(size=400).astype(np.float32)

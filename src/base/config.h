@@ -75,6 +75,7 @@ struct gnn_config {
 	const char *format;        /* "auto", or a name the importers know */
 	const char *features, *labels, *train, *valid, *test, *weights;
 	uint64_t    vertices;      /* 0: not given */
+	uint64_t    expect_edges;  /* 0: not given */
 	bool        undirected, dedup, remap;
 	uint64_t    weight_column; /* from 1; 0: not given */
 	int         edge_layout;   /* enum gnn_opt_layout */

@@ -21,6 +21,7 @@ static struct gnn_import_opts options_of(const struct gnn_config *c)
 		.source = c->args[0], .out_path = c->args[1], .format = c->format,
 		.features = c->features, .labels = c->labels, .weights = c->weights,
 		.split = {c->train, c->valid, c->test}, .vertices = c->vertices,
+		.expect_edges = c->expect_edges,
 		.undirected = c->undirected, .dedup = c->dedup, .remap = c->remap,
 		.weight_column = (uint32_t)c->weight_column,
 		.edge_layout = (enum gnn_edge_layout)c->edge_layout,
