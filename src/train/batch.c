@@ -279,8 +279,11 @@ int gnn_batches_next(struct gnn_batches *b, struct gnn_batch **batch)
 	if (b->next == b->o.last_step)
 		return GNN_EOF;
 	rc = gnn_queue_pop(b->o.workers > 0 ? w->full : w->free, &item);
-	if (rc == GNN_ESTOP)
-		rc = gnn_stage_join(&w->stage);
+	if (rc == GNN_ESTOP) {
+		int end = gnn_stage_join(&w->stage);
+
+		rc = end < 0 ? end : rc; /* it may have been through before the cancel */
+	}
 	if (rc != GNN_OK)
 		return rc;
 	*batch = item;

@@ -2,10 +2,12 @@
  * Batches on a device that is host memory: whoever samples and gathers, with a pipeline or without,
  * ids, edges, rows and labels are those of the host's batch.
  */
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 #include <vector>
 
 #include "base/fault.h"
@@ -566,6 +568,34 @@ TEST(Carrier, FailsWithTheReasonOfEitherThread)
 				EXPECT_LT(got, STEPS);
 				EXPECT_TRUE(got > 0 || left == 0 || !gathers);
 			}
+}
+
+/* By whoever stops: workers that are through with all steps by then have no reason to tell. */
+TEST(Carrier, CancelledBatchesEnd)
+{
+	Device device;
+	Source source;
+	gnn_batches_opts o{};
+
+	o.source = &source.s;
+	o.backend = device.backend;
+	o.batch_size = 20;
+	o.bare = true;
+	o.threads = 1;
+	for (uint32_t workers : {1, 2, 1, 2})
+		for (uint64_t steps : {UINT64_C(1), UINT64_C(2), UINT64_C(1000)}) {
+			gnn_batches *b = nullptr;
+			gnn_batch *batch = nullptr;
+
+			o.workers = workers;
+			o.last_step = steps;
+			ASSERT_EQ(gnn_batches_start(&b, &o), GNN_OK) << gnn_err_text();
+			std::this_thread::sleep_for(std::chrono::milliseconds(2));
+			gnn_batches_cancel(b);
+			EXPECT_EQ(gnn_batches_next(b, &batch), GNN_ESTOP);
+			EXPECT_EQ(batch, nullptr);
+			gnn_batches_stop(b);
+		}
 }
 
 TEST(Carrier, StopsInTheMiddle)
