@@ -1,10 +1,10 @@
 /*
  * tier/inlists.h - the sources of every vertex in order, in memory: when it is used next.
  *
- * Flow     store (in-lists) -> [inlists] -> control
+ * Flow     store (in-lists) -> [inlists] -> control, feed
  * Owns     8 bytes a vertex, 4 or 8 bytes an edge, when loaded
  * Lends    nothing
- * Thread   constant once loaded
+ * Thread   constant once loaded; of a cursor, each vertex by one thread at a time
  * Fails    GNN_EOS memory; GNN_EDATA, GNN_EIO of the store
  *
  * Messages come in source order, and an in-list ascends: the next source of a vertex that had n
